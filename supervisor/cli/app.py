@@ -1,0 +1,230 @@
+"""Every command with its options and help; the work is in the module each one imports. Called from ``main``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supervisor.cli.exits import exit_with
+
+app = typer.Typer(
+    name="opsladder",
+    help="A tiered ops-escalation supervisor: look with a cheap model first, repair with a strong one only when "
+    "needed, in one conversation all the way up.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+db = typer.Typer(help="The database schema.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(db, name="db")
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="The configuration. Else $OPSLADDER_CONFIG, ./opsladder.toml, ~/.config/opsladder/opsladder.toml, "
+        "/etc/opsladder/opsladder.toml.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every decision to standard error.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from supervisor import __version__
+
+        typer.echo(f"opsladder {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Nothing of its own: options before the command."""
+
+
+@app.command()
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write.", show_default=False)] = Path(),
+    prompts: Annotated[bool, typer.Option("--prompts", help="Also copy the prompts, to make them your own.")] = False,
+) -> None:
+    """Write a commented configuration, model table and environment description to start from. Never overwrites."""
+    with exit_with():
+        from supervisor.cli.init import write_start
+
+        write_start(directory, prompts=prompts)
+
+
+@app.command()
+def doctor(config: Config = None, as_json: AsJson = False) -> None:
+    """Check everything a cycle needs, changing nothing. Exit 1 if a cycle would fail.
+
+    Looks at the configuration, the Claude CLI and its abilities, credentials, prompts, database, directories and
+    schedules, and measures the fixed size of an API call against a scripted API on this machine.
+    """
+    with exit_with():
+        from supervisor.cli.doctor import examine
+
+        raise typer.Exit(examine(config, as_json=as_json))
+
+
+@app.command()
+def demo(verbose: Verbose = False) -> None:
+    """Climb a whole incident on the real Claude CLI with a scripted model. No key, no configuration, no cost."""
+    with exit_with():
+        from supervisor.cli.rehearse import run_demo
+
+        raise typer.Exit(run_demo(verbose=verbose))
+
+
+@app.command()
+def rehearse(
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A scenario file, or demo, healthy, unresolved, endless.")
+    ],
+    config: Config = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would have run.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run your own ladder, prompts and rules on the real CLI with a scripted model, at no cost.
+
+    The records go to a throw-away database; tool calls of the scenario really run, in the working directory.
+    """
+    with exit_with():
+        from supervisor.cli.rehearse import run_rehearsal
+
+        raise typer.Exit(run_rehearsal(scenario, config, dry_run=dry_run, as_json=as_json, verbose=verbose))
+
+
+@app.command()
+def cycle(
+    schedule: Annotated[
+        str | None, typer.Argument(metavar="[SCHEDULE]", help="Which schedule; the first one if not given.")
+    ] = None,
+    config: Config = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing, run no higher tier; say what would have run.")
+    ] = False,
+    max_tier: Annotated[
+        int | None, typer.Option("--max-tier", min=1, metavar="N", help="Do not climb above this tier.")
+    ] = None,
+    start_tier: Annotated[int, typer.Option("--start-tier", min=1, metavar="N", help="Begin with this tier.")] = 1,
+    prompt: Annotated[
+        str, typer.Option("--prompt", metavar="TEXT", help="Something to tell the first tier.", show_default=False)
+    ] = "",
+    fresh_session: Annotated[
+        bool, typer.Option("--fresh-session", help="Resume nothing: hand every tier its context in writing.")
+    ] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run one cycle now. For cron, systemd timers and people.
+
+    Exit: 0 settled · 1 failed · 2 usage or configuration · 3 needs a person · 4 paused · 5 skipped.
+    """
+    with exit_with():
+        from supervisor.cli.cycle import CycleOptions, run_one
+
+        raise typer.Exit(
+            run_one(
+                config,
+                CycleOptions(
+                    schedule=schedule,
+                    dry_run=dry_run,
+                    max_tier=max_tier,
+                    start_tier=start_tier,
+                    prompt=prompt,
+                    fresh_session=fresh_session,
+                    as_json=as_json,
+                    verbose=verbose,
+                ),
+            )
+        )
+
+
+@app.command()
+def chains(
+    config: Config = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many.")] = 20,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="S", help="Only cycles with this status, e.g. unresolved.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest chains first."""
+    with exit_with():
+        from supervisor.cli.show import show_chains
+
+        show_chains(config, limit=limit, status=status, as_json=as_json)
+
+
+@app.command()
+def chain(
+    record: Annotated[int | None, typer.Argument(metavar="[ID]", help="Any session record of the chain.")] = None,
+    cycle_id: Annotated[
+        int | None, typer.Option("--cycle", metavar="N", help="Name the chain by its cycle instead.")
+    ] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the chain that contains a session record, as a tree."""
+    with exit_with():
+        from supervisor.cli.show import show_chain
+
+        show_chain(config, record=record, cycle=cycle_id, as_json=as_json)
+
+
+@app.command()
+def session(
+    record: Annotated[int, typer.Argument(metavar="ID", help="The session record.")],
+    config: Config = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on printing until the session is over.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show one record with its messages, tool calls and decisions."""
+    with exit_with():
+        from supervisor.cli.show_session import show_session
+
+        show_session(config, record=record, follow=follow, as_json=as_json)
+
+
+@app.command()
+def cost(
+    config: Config = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="7d, 12h, 30m, or a date like 2026-11-01.")
+    ] = None,
+    by: Annotated[str, typer.Option("--by", metavar="WHAT", help="tier, schedule, model or day.")] = "tier",
+    as_json: AsJson = False,
+) -> None:
+    """Show what was spent."""
+    with exit_with():
+        from supervisor.cli.show import show_cost
+
+        show_cost(config, since=since, by=by, as_json=as_json)
+
+
+@db.command("upgrade")
+def db_upgrade(config: Config = None) -> None:
+    """Bring the database schema up to date."""
+    with exit_with():
+        from supervisor.cli.database import upgrade_schema
+
+        upgrade_schema(config)
+
+
+@db.command("check")
+def db_check(config: Config = None, as_json: AsJson = False) -> None:
+    """Say whether the database schema is up to date, changing nothing. Exit 1 if it is not."""
+    with exit_with():
+        from supervisor.cli.database import check_schema
+
+        raise typer.Exit(check_schema(config, as_json=as_json))

@@ -1,0 +1,223 @@
+"""`opsladder doctor`: would a cycle work, and if not, what is the remedy. Changes nothing. Called from ``app``."""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from supervisor.claude.probe import find_binary, probe
+from supervisor.cli.exits import FAILED, SETTLED
+from supervisor.climb.brief import LOST
+from supervisor.errors import ConfigError, OpsladderError
+from supervisor.model.runtime import Runtime
+from supervisor.model.session import Reason
+from supervisor.prompts import Briefing, Prompts
+from supervisor.rehearsal.measure import FixedSize, measure_fixed_sizes
+from supervisor.settings import Settings, settings_from_process
+
+_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_CLOUD = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+_ESCALATION_TOKENS = 500
+_BYTES_PER_TOKEN = 4
+
+
+class Grade(StrEnum):
+    """How a finding weighs."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    check: str
+    grade: Grade
+    detail: str
+    remedy: str | None = None
+
+
+def examine(config: Path | None, *, as_json: bool) -> int:
+    """Look at everything, print it, and say whether a cycle would fail."""
+    findings = asyncio.run(_all(config))
+    failed = any(f.grade is Grade.PROBLEM for f in findings)
+    if as_json:
+        print(json.dumps({"schema": "opsladder.doctor/1", "ok": not failed, "findings": [asdict(f) for f in findings]}))
+    else:
+        for finding in findings:
+            print(f"{_SIGNS[finding.grade]} {finding.check:<11} {finding.detail}")
+            if finding.remedy:
+                print(f"{'':16}→ {finding.remedy}")
+        print("\nA cycle would fail." if failed else "\nA cycle would run.")
+    return FAILED if failed else SETTLED
+
+
+_SIGNS = {Grade.OK: "ok ", Grade.WARNING: "!  ", Grade.PROBLEM: "NO "}
+
+
+async def _all(config: Path | None) -> list[Finding]:
+    try:
+        settings = settings_from_process(config)
+    except ConfigError as error:
+        return [Finding(check="config", grade=Grade.PROBLEM, detail=error.message, remedy=error.remedy)]
+    findings = [_ok("config", str(settings.source) if settings.source else "none found: every setting has its default")]
+    runtime: Runtime | None = None
+    try:
+        binary = find_binary(
+            settings.claude.bin, path_var=settings.agent_env.get("PATH", ""), base_dir=settings.base_dir
+        )
+        runtime = await probe(binary, cache_file=None, env=settings.agent_env)
+        findings.append(_claude(runtime))
+    except OpsladderError as error:
+        findings.append(_problem("claude", error))
+    findings.append(_credentials(settings))
+    findings.append(_attempt("prompts", lambda: _prompts(settings)))
+    findings.append(_attempt("database", lambda: _database(settings)))
+    findings += [_directory("state", settings.state.dir), _directory("work", settings.claude.work_dir, must_exist=True)]
+    findings.append(_schedules(settings))
+    if runtime is not None:
+        findings.append(await _fixed_size(settings, runtime))
+    return findings
+
+
+def _claude(runtime: Runtime) -> Finding:
+    abilities = asdict(runtime.abilities)
+    lacking = [name for name, there in abilities.items() if not there]
+    detail = f"{runtime.version} at {runtime.path}"
+    if not runtime.abilities.resume:
+        return Finding(
+            check="claude",
+            grade=Grade.WARNING,
+            detail=f"{detail} cannot resume sessions",
+            remedy="Every tier will start from a handoff. Use a CLI that has --resume.",
+        )
+    if not runtime.abilities.tools:
+        return Finding(
+            check="claude",
+            grade=Grade.WARNING,
+            detail=f"{detail} cannot restrict its tools",
+            remedy="Use a newer CLI: every tier would see every tool.",
+        )
+    return _ok("claude", detail + (f", without {', '.join(lacking)}" if lacking else ", with all abilities"))
+
+
+def _credentials(settings: Settings) -> Finding:
+    env = settings.agent_env
+    named = [name for name in (*_CREDENTIALS, *_CLOUD) if env.get(name)]
+    if named:
+        return _ok("credentials", f"{', '.join(named)} set")
+    base = env.get("CLAUDE_CONFIG_DIR") or str(Path(env.get("HOME", "/")) / ".claude")
+    if (Path(base) / ".credentials.json").is_file():
+        return _ok("credentials", f"a login is stored in {base}")
+    return Finding(
+        check="credentials",
+        grade=Grade.PROBLEM,
+        detail="no API key and no stored login",
+        remedy="Set ANTHROPIC_API_KEY, or log in once with the CLI as the user that runs opsladder.",
+    )
+
+
+def _prompts(settings: Settings) -> Finding:
+    prompts = Prompts(settings.prompt_dirs)
+    longest = 0
+    for number, tier in enumerate(settings.tiers, start=1):
+        for schedule in settings.schedules:
+            for handoff, lost in (("", ""), ("{}", LOST[Reason.CONTEXT_THRESHOLD])):
+                briefing = Briefing(
+                    tier=number,
+                    tier_name=tier.name,
+                    tiers=len(settings.tiers),
+                    dry_run=True,
+                    environment=schedule.environment_text,
+                    cooldowns=settings.cooldown_rules(),
+                    handoff=handoff,
+                    lost=lost,
+                )
+                prompts.tier(tier.prompt, briefing)
+                if tier.escalation_prompt:
+                    longest = max(longest, len(prompts.tier(tier.escalation_prompt, briefing).encode()))
+    if longest > _ESCALATION_TOKENS * _BYTES_PER_TOKEN:
+        return Finding(
+            check="prompts",
+            grade=Grade.WARNING,
+            detail=f"an escalation prompt is about {longest // _BYTES_PER_TOKEN} tokens long",
+            remedy=f"Keep it under {_ESCALATION_TOKENS}: the conversation above it holds the findings.",
+        )
+    return _ok("prompts", f"all render, from {settings.prompts_dir}")
+
+
+def _database(settings: Settings) -> Finding:
+    from supervisor.store import check
+
+    state = check(settings.database_url())
+    if state.ok:
+        return _ok("database", state.detail)
+    created_later = settings.database_url().startswith("sqlite") and state.current is None
+    return Finding(
+        check="database",
+        grade=Grade.OK if created_later else Grade.PROBLEM,
+        detail=state.detail,
+        remedy="The first cycle creates it." if created_later else "Run `opsladder db upgrade`.",
+    )
+
+
+def _directory(check: str, path: Path, *, must_exist: bool = False) -> Finding:
+    existing = path
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if must_exist and not path.is_dir():
+        return Finding(
+            check=check,
+            grade=Grade.PROBLEM,
+            detail=f"{path} is not a directory",
+            remedy="Set claude.work_dir to the directory the agent works in.",
+        )
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return Finding(
+            check=check,
+            grade=Grade.WARNING if must_exist else Grade.PROBLEM,
+            detail=f"{existing} is not writable",
+            remedy="Correct its owner, or set another directory.",
+        )
+    return _ok(check, f"{path}" + ("" if path.exists() else " (will be created)"))
+
+
+def _schedules(settings: Settings) -> Finding:
+    def when(cron: str | None, every: object) -> str:
+        return f"cron {cron}" if cron else f"every {every}" if every else "by hand"
+
+    return _ok("schedules", ", ".join(f"{s.name}: {when(s.cron, s.every)}" for s in settings.schedules))
+
+
+async def _fixed_size(settings: Settings, runtime: Runtime) -> Finding:
+    with tempfile.TemporaryDirectory(prefix="opsladder-doctor-") as name:
+        try:
+            sizes = await measure_fixed_sizes(settings, runtime, directory=Path(name))
+        except OpsladderError as error:
+            return _problem("call size", error)
+    return _ok("call size", "fixed bytes of an API call: " + ", ".join(_size(s) for s in sizes))
+
+
+def _size(size: FixedSize) -> str:
+    return f"tier {size.tier} {size.bytes:,}"
+
+
+def _attempt(check: str, look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except OpsladderError as error:
+        return _problem(check, error)
+
+
+def _ok(check: str, detail: str) -> Finding:
+    return Finding(check=check, grade=Grade.OK, detail=detail)
+
+
+def _problem(check: str, error: OpsladderError) -> Finding:
+    return Finding(check=check, grade=Grade.PROBLEM, detail=error.message, remedy=error.remedy)

@@ -1,0 +1,73 @@
+"""A chain as a tree for the terminal. No I/O. Used by `chain`, `cycle` and the live view."""
+
+from collections.abc import Callable
+
+from rich.text import Text
+from rich.tree import Tree
+
+from supervisor.cli import words
+from supervisor.model.cycle import Chain, Cycle
+from supervisor.model.session import UNFINISHED, ContinuityKind, Session
+
+Extra = Callable[[Session], list[Text]]
+
+
+def chain_tree(chain: Chain, extra: Extra | None = None) -> Tree:
+    """The cycle at the root, each record under the one it continues."""
+    root = Tree(cycle_line(chain), guide_style="bright_black")
+    nodes: dict[int, Tree] = {}
+    for session in chain.sessions:
+        above = nodes.get(session.parent_session_id, root) if session.parent_session_id is not None else root
+        nodes[session.id] = above.add(session_lines(session, extra(session) if extra else []))
+    return root
+
+
+def cycle_line(chain: Chain) -> Text:
+    cycle = chain.cycle
+    line = Text.assemble(("Cycle ", "bold"), (f"{cycle.id} ", "bold"), f"{cycle.schedule} ", _sign(cycle))
+    if cycle.reason:
+        line.append(f" ({cycle.reason})")
+    if cycle.dry_run:
+        line.append("  dry run", "yellow")
+    if chain.sessions:
+        line.append(f"  {words.money(chain.cost_usd, exact=chain.cost_is_exact)}", "bold")
+    if chain.duration_seconds is not None:
+        line.append(f"  {words.duration(chain.duration_seconds)}")
+    if cycle.detail:
+        line.append(f"\n{words.one_line(cycle.detail, 300)}", "italic")
+    return line
+
+
+def session_lines(session: Session, extra: list[Text]) -> Text:
+    sign, colour = words.SESSION_SIGNS[session.status]
+    how = "bold" if session.continuity is not ContinuityKind.HANDOFF else "bold yellow"
+    line = Text.assemble(
+        (f"Tier {session.tier} ", "bold"),
+        f"{session.model} ",
+        (f"{sign} {session.status.value}", colour),
+        "  ",
+        (session.continuity.value, how),
+        f" ({session.reason.value})",
+        (f"  record {session.id}", "bright_black"),
+    )
+    if session.status not in UNFINISHED:
+        calls = session.tool_calls
+        denied = f", {calls.denied} denied" if calls.denied else ""
+        line.append(
+            f"\n{words.session_cost(session)} · {words.duration(session.duration_seconds)} · "
+            f"{words.context(session)} · {calls.allowed} tool calls{denied}"
+        )
+        said = session.report.summary if session.report else session.detail
+        if said:
+            line.append(f"\n{words.one_line(said, 300)}", "italic")
+        if session.report and session.report.escalation_needed:
+            line.append(f"\n↑ {words.one_line(session.report.escalation_reason, 300)}", "yellow")
+    for more in extra:
+        line.append("\n")
+        line.append_text(more)
+    return line
+
+
+def _sign(cycle: Cycle) -> tuple[str, str]:
+    sign, colour = words.CYCLE_SIGNS[cycle.status]
+    return f"{sign} {cycle.status.value}", colour

@@ -1,0 +1,68 @@
+"""Figures and states as people read them. No I/O. Used by everything that prints for people."""
+
+from supervisor.model.cycle import CycleStatus
+from supervisor.model.session import CostBasis, Session, SessionStatus
+
+# A sign beside every word: colour is never the only signal.
+CYCLE_SIGNS = {
+    CycleStatus.RUNNING: ("…", "cyan"),
+    CycleStatus.HEALTHY: ("✓", "green"),
+    CycleStatus.RESOLVED: ("✓", "green"),
+    CycleStatus.UNRESOLVED: ("✗", "red"),
+    CycleStatus.BLOCKED: ("■", "yellow"),
+    CycleStatus.PAUSED: ("‖", "yellow"),
+    CycleStatus.FAILED: ("✗", "red"),
+    CycleStatus.STOPPED: ("■", "red"),
+    CycleStatus.SKIPPED: ("-", "bright_black"),
+}
+SESSION_SIGNS = {
+    SessionStatus.CREATED: ("·", "cyan"),
+    SessionStatus.ACTIVE: ("…", "cyan"),
+    SessionStatus.PAUSED: ("‖", "yellow"),
+    SessionStatus.COMPLETED: ("✓", "green"),
+    SessionStatus.FAILED: ("✗", "red"),
+    SessionStatus.TIMED_OUT: ("✗", "red"),
+    SessionStatus.INTERRUPTED: ("■", "red"),
+    SessionStatus.STOPPED: ("■", "yellow"),
+    SessionStatus.REJECTED: ("↺", "yellow"),
+    SessionStatus.EXPIRED: ("-", "bright_black"),
+}
+
+
+def money(usd: float | None, *, exact: bool = True) -> str:
+    if usd is None:
+        return "cost unknown"
+    return f"{'' if exact else '≈ '}${usd:.4f}"
+
+
+def session_cost(session: Session) -> str:
+    return money(session.cost_usd, exact=session.cost_basis is CostBasis.REPORTED)
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
+
+
+def count(number: int | None) -> str:
+    if number is None:
+        return "?"
+    if number < 1_000:
+        return str(number)
+    return f"{number / 1_000:.1f}k" if number < 999_950 else f"{number / 1_000_000:.2f}M"
+
+
+def context(session: Session) -> str:
+    ratio = session.context_ratio
+    share = f" ({ratio:.0%})" if ratio is not None else ""
+    return f"context {count(session.context_tokens)}/{count(session.context_window)}{share}"
+
+
+def one_line(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,43 @@
+"""Choose and render what a run is told. Reads templates. Called from climb.cycle."""
+
+from supervisor.climb.ladder import CycleRequest, Ladder
+from supervisor.model.session import ContinuityKind, Reason
+from supervisor.model.step import RunTier
+from supervisor.prompts import Briefing
+
+LOST = {
+    Reason.NO_SESSION_ID: "its session id is not known",
+    Reason.RESUME_UNSUPPORTED: "this CLI cannot resume sessions",
+    Reason.RESUME_REJECTED: "the CLI refused to resume it",
+    Reason.CONTEXT_THRESHOLD: "it is too large for your context window",
+    Reason.SESSION_EXPIRED: "it is too old",
+    Reason.WORK_DIR_CHANGED: "the working directory has changed",
+    Reason.RUNTIME_CHANGED: "the CLI or the host has changed",
+    Reason.EPOCH_CHANGED: "the work has moved on since",
+    Reason.POISONED: "it can no longer be continued",
+    Reason.RESUME_LIMIT: "it was continued too often",
+    Reason.TRANSCRIPT_MISSING: "its transcript is gone",
+    Reason.FORCED_FRESH: "an operator asked for a fresh session",
+}
+
+
+def brief(ladder: Ladder, request: CycleRequest, step: RunTier, *, handoff: str) -> str:
+    """The prompt for one run: short when it resumes, the tier's full prompt when it does not."""
+    settings = ladder.settings
+    tier = settings.tiers[step.tier - 1]
+    resumes = step.continuity.kind is ContinuityKind.RESUME
+    template = tier.escalation_prompt if resumes and tier.escalation_prompt else tier.prompt
+    return ladder.prompts.tier(
+        template,
+        Briefing(
+            tier=step.tier,
+            tier_name=tier.name,
+            tiers=len(settings.tiers),
+            dry_run=request.dry_run,
+            environment=settings.schedule(request.schedule).environment_text,
+            cooldowns=settings.cooldown_rules(),
+            instructions=request.instructions,
+            handoff=handoff,
+            lost=LOST.get(step.continuity.reason, ""),
+        ),
+    )

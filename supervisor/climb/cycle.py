@@ -1,0 +1,274 @@
+"""The loop: ask what is next, do it, ask again, until the answer is to finish. Called from cli and rehearsal.
+
+Each transition is recorded before it is acted on, so a crash at any point leaves a chain that the same question can be
+asked of.
+"""
+
+import asyncio
+import datetime as dt
+import logging
+from pathlib import Path
+
+from supervisor import handoff as handoffs
+from supervisor.claude.transcript import transcript_on_disk
+from supervisor.climb.brief import brief
+from supervisor.climb.ladder import CycleRequest, Ladder
+from supervisor.climb.launch import Launched
+from supervisor.climb.recovery import recover, this_process
+from supervisor.climb.run import StopRequest, run_session
+from supervisor.decide.continuity import ContinuityPolicy, Surroundings
+from supervisor.decide.next_step import Policy, next_step
+from supervisor.errors import Conflict, HandoffInvalid
+from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEvent
+from supervisor.model.progress import CycleEnded, CycleStarted, Notice, TierDecided
+from supervisor.model.report import Level
+from supervisor.model.session import ContinuityKind, Session
+from supervisor.model.step import Finish, RunTier
+
+logger = logging.getLogger(__name__)
+
+HANDOFF_INVALID = "handoff_invalid"
+
+
+async def run_cycle(
+    ladder: Ladder, request: CycleRequest, *, warm: Launched | None = None, stop: StopRequest | None = None
+) -> Chain:
+    """One cycle from its first tier to its end. ``warm`` is a first CLI that was booted ahead."""
+    stop = stop or StopRequest()
+    try:
+        await recover(ladder)
+        cycle = await _begin(ladder, request)
+        if cycle.status is CycleStatus.SKIPPED:
+            skipped = Chain(cycle=cycle, sessions=())
+            ladder.watch(CycleEnded(chain=skipped, finish=_as_finish(cycle)))
+            return skipped
+        ladder.watch(CycleStarted(cycle=cycle))
+        return await _climb(ladder, request, cycle, warm, stop)
+    finally:
+        if warm is not None:
+            await warm.running.end(ladder.settings.claude.end_grace_seconds)
+
+
+async def _begin(ladder: Ladder, request: CycleRequest) -> Cycle:
+    try:
+        return await asyncio.to_thread(
+            ladder.store.begin_cycle,
+            schedule=request.schedule,
+            trigger=request.trigger,
+            dry_run=request.dry_run,
+            owner=this_process(),
+            now=ladder.clock(),
+            fire_key=request.fire_key,
+            max_tier=request.max_tier,
+        )
+    except Conflict as conflict:
+        return await asyncio.to_thread(
+            ladder.store.skip_cycle,
+            schedule=request.schedule,
+            trigger=request.trigger,
+            dry_run=request.dry_run,
+            reason="already_running",
+            detail=conflict.message,
+            now=ladder.clock(),
+        )
+
+
+async def _climb(
+    ladder: Ladder, request: CycleRequest, cycle: Cycle, warm: Launched | None, stop: StopRequest
+) -> Chain:
+    policy = policy_for(ladder, request)
+    while True:
+        chain = await asyncio.to_thread(ladder.store.chain, cycle.id)
+        around = await asyncio.to_thread(surroundings, ladder, request, chain)
+        now = ladder.clock()
+        step = next_step(chain, policy, around, now=now)
+        if isinstance(step, RunTier) and stop.event.is_set():
+            step = Finish(
+                status=CycleStatus.STOPPED, reason="interrupted", detail="The cycle was interrupted.", tell=True
+            )
+        if isinstance(step, Finish):
+            return await _finish(ladder, cycle, step)
+        await asyncio.to_thread(ladder.store.append_events, cycle.id, [_decision(step, now)])
+        _log_decision(cycle, step)
+        ladder.watch(TierDecided(step=step, model=ladder.settings.tiers[step.tier - 1].model))
+        try:
+            written = await asyncio.to_thread(_hand_off, ladder, chain, step, now)
+        except (HandoffInvalid, OSError) as error:
+            return await _finish(ladder, cycle, _without_context(step, str(error)))
+        try:
+            text = handoffs.for_prompt(written.read_text(encoding="utf-8")) if written else ""
+            prompt = brief(ladder, request, step, handoff=text)
+            usable = warm if warm is not None and _fits(warm, step, cycle) else None
+            await run_session(
+                ladder,
+                cycle,
+                step,
+                prompt=prompt,
+                parent=chain.by_id(step.continuity.parent),
+                warm=usable,
+                stop=stop,
+            )
+        finally:
+            if written is not None:
+                written.unlink(missing_ok=True)
+        warm = None
+
+
+def policy_for(ladder: Ladder, request: CycleRequest) -> Policy:
+    """What the operator set, with what was asked for this cycle."""
+    settings = ladder.settings
+    return Policy(
+        tiers=len(settings.tiers),
+        max_tier=min(request.max_tier, len(settings.tiers)),
+        start_tier=request.start_tier,
+        dry_run=request.dry_run,
+        continuity=ContinuityPolicy(
+            context_threshold=settings.continuity.context_threshold,
+            max_age=dt.timedelta(minutes=settings.continuity.session_max_age_minutes),
+            max_resumes=settings.continuity.max_resumes,
+        ),
+        per_cycle_usd=settings.budget.per_cycle_usd,
+        per_day_usd=settings.budget.per_day_usd,
+    )
+
+
+def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroundings:
+    """Look at everything outside the chain that the next decision depends on. Reads disk and store."""
+    settings, store = ladder.settings, ladder.store
+    ids = [s.session_id for s in chain.sessions if s.session_id]
+    found = {session_id: transcript_on_disk(settings.agent_env, session_id) for session_id in ids}
+    today = ladder.clock().astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return Surroundings(
+        runtime=ladder.runtime,
+        work_dir=str(settings.claude.work_dir),
+        windows={
+            number: store.known_window(tier.model, ladder.runtime.id) or settings.models.window(tier.model)
+            for number, tier in enumerate(settings.tiers, start=1)
+        },
+        transcripts={session_id: there for session_id, there in found.items() if there is not None},
+        force_fresh=request.force_fresh,
+        spent_today_usd=store.spent_since(today) if settings.budget.per_day_usd is not None else 0.0,
+    )
+
+
+def _fits(warm: Launched, step: RunTier, cycle: Cycle) -> bool:
+    return step.continuity.kind is ContinuityKind.FRESH and warm.tier == step.tier and warm.dry_run == cycle.dry_run
+
+
+def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> Path | None:
+    """Write the handoff a run needs; ``None`` when it resumes or starts from nothing."""
+    if step.continuity.kind is not ContinuityKind.HANDOFF:
+        return None
+    line = _line_to(chain, step.continuity.parent)
+    events = [e for s in line for e in ladder.store.events(session_id=s.id)]
+    handoff = handoffs.build(
+        line,
+        events,
+        recommended_tier=step.tier,
+        why=step.continuity.reason,
+        cooldown_state=ladder.settings.cooldown_rules(),
+        now=now,
+    )
+    path = handoffs.write(ladder.settings.state.dir / "handoffs", handoff)
+    ladder.store.append_events(
+        chain.cycle.id,
+        [
+            NewEvent(
+                kind=EventKind.HANDOFF,
+                at=now,
+                text=f"Handed off from record {handoff.from_session} to tier {step.tier}: {handoff.why_not_resumed}.",
+                data={"from_session": handoff.from_session, "handoff": path.read_text(encoding="utf-8")},
+            )
+        ],
+    )
+    return path
+
+
+def _line_to(chain: Chain, record: int | None) -> list[Session]:
+    """The records from the root of the work down to ``record``."""
+    line: list[Session] = []
+    session = chain.by_id(record)
+    while session is not None:
+        line.insert(0, session)
+        session = chain.by_id(session.parent_session_id)
+    return line
+
+
+def _without_context(step: RunTier, why: str) -> Finish:
+    return Finish(
+        status=CycleStatus.BLOCKED,
+        reason=HANDOFF_INVALID,
+        detail=f"Tier {step.tier} was not started, because its context could not be handed on: {why}",
+        tell=True,
+    )
+
+
+def _decision(step: RunTier, now: dt.datetime) -> NewEvent:
+    plan = step.continuity
+    return NewEvent(
+        kind=EventKind.DECISION,
+        at=now,
+        text=f"Run tier {step.tier}: {plan.kind.value} ({plan.reason.value}).",
+        data={
+            "tier": step.tier,
+            "continuity": plan.kind.value,
+            "reason": plan.reason.value,
+            "parent": plan.parent,
+            "context_tokens": plan.context_tokens,
+            "context_window": plan.context_window,
+            "context_ratio": plan.context_ratio,
+            "threshold": plan.threshold,
+        },
+    )
+
+
+def _log_decision(cycle: Cycle, step: RunTier) -> None:
+    plan = step.continuity
+    log = logger.warning if plan.kind is ContinuityKind.HANDOFF else logger.info
+    log(
+        "Tier decided",
+        extra={
+            "cycle": cycle.id,
+            "tier": step.tier,
+            "continuity": plan.kind.value,
+            "reason": plan.reason.value,
+            "context_tokens": plan.context_tokens,
+            "context_window": plan.context_window,
+            "threshold": plan.threshold,
+        },
+    )
+
+
+async def _finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
+    now = ladder.clock()
+    level = Level.CRITICAL if step.tell else Level.INFO
+    event = NewEvent(
+        kind=EventKind.NOTICE if step.tell else EventKind.DECISION,
+        at=now,
+        level=level,
+        text=step.detail,
+        data={
+            "status": step.status.value,
+            "reason": step.reason,
+            "would_run_tier": step.would_run_tier,
+            "services": list(step.services),
+        },
+    )
+    await asyncio.to_thread(ladder.store.append_events, cycle.id, [event])
+    await asyncio.to_thread(
+        ladder.store.finish_cycle, cycle.id, status=step.status, reason=step.reason, detail=step.detail, now=now
+    )
+    logger.log(
+        logging.WARNING if step.tell else logging.INFO,
+        "Cycle finished",
+        extra={"cycle": cycle.id, "status": step.status.value, "reason": step.reason},
+    )
+    chain = await asyncio.to_thread(ladder.store.chain, cycle.id)
+    if step.tell:
+        ladder.watch(Notice(text=step.detail))
+    ladder.watch(CycleEnded(chain=chain, finish=step))
+    return chain
+
+
+def _as_finish(cycle: Cycle) -> Finish:
+    return Finish(status=cycle.status, reason=cycle.reason, detail=cycle.detail or "")

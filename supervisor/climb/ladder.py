@@ -1,0 +1,50 @@
+"""What a climb needs at hand, and what was asked for. No I/O itself. Made by cli (and later the daemon)."""
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from supervisor.model.cycle import Trigger
+from supervisor.model.progress import Progress, Watch
+from supervisor.model.runtime import Runtime
+from supervisor.prompts import Prompts
+from supervisor.settings import Settings
+from supervisor.store import Store
+
+# How long a run goes on while its records cannot be written, before it is stopped.
+STORE_PATIENCE_SECONDS = 60.0
+
+
+def utc_now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+def nobody_watches(_: Progress) -> None:
+    """The watcher of a cycle that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """The tools of a climb."""
+
+    settings: Settings
+    store: Store
+    runtime: Runtime
+    prompts: Prompts
+    watch: Watch = nobody_watches
+    clock: Callable[[], dt.datetime] = utc_now
+    store_patience_seconds: float = STORE_PATIENCE_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleRequest:
+    """One cycle as someone asked for it."""
+
+    schedule: str
+    trigger: Trigger
+    dry_run: bool
+    max_tier: int
+    start_tier: int = 1
+    instructions: str = ""
+    force_fresh: bool = False
+    fire_key: str | None = field(default=None)

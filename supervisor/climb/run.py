@@ -1,0 +1,195 @@
+"""Do one session: record it, start its CLI, listen, record how it ended. Called from climb.cycle.
+
+The order is the point: the record stands before the process does anything, the process has its whole tree ended before
+the outcome is recorded, and the outcome is recorded before anyone asks what is next.
+"""
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+
+from supervisor.claude.process import Limits, watch
+from supervisor.climb.conclude import Departure, conclude
+from supervisor.climb.ladder import Ladder
+from supervisor.climb.launch import Launched, launch, new_session_id
+from supervisor.climb.recorder import Recorder
+from supervisor.decide.cost import PriceOf
+from supervisor.errors import ClaudeNotUsable
+from supervisor.model.cycle import Cycle, EventKind, NewEvent
+from supervisor.model.outcome import Ended, Failure
+from supervisor.model.progress import TierEnded, TierStarted
+from supervisor.model.session import CostBasis, Session, SessionStatus, UsageByModel
+from supervisor.model.step import RunTier
+from supervisor.store import NewSession, SessionEnd
+
+logger = logging.getLogger(__name__)
+
+
+class StopRequest:
+    """A wish to end the running session, with who wished it. The first wish counts."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.ended = Ended.INTERRUPTED
+
+    def ask(self, ended: Ended = Ended.INTERRUPTED) -> None:
+        if not self.event.is_set():
+            self.ended = ended
+            self.event.set()
+
+
+async def run_session(
+    ladder: Ladder,
+    cycle: Cycle,
+    step: RunTier,
+    *,
+    prompt: str,
+    parent: Session | None,
+    warm: Launched | None,
+    stop: StopRequest,
+) -> Session:
+    """Run one tier to its end and return its finished record."""
+    settings, store = ladder.settings, ladder.store
+    tier = settings.tiers[step.tier - 1]
+    session_id = warm.session_id if warm else new_session_id()
+    session = await asyncio.to_thread(
+        store.create_session,
+        NewSession(
+            cycle_id=cycle.id,
+            tier=step.tier,
+            model=tier.model,
+            session_id=session_id if ladder.runtime.abilities.session_id else None,
+            parent_session_id=step.continuity.parent,
+            continuity=step.continuity.kind,
+            reason=step.continuity.reason,
+            work_dir=str(settings.claude.work_dir),
+            runtime_id=ladder.runtime.id,
+            resumed_from=step.continuity.resume_session_id,
+            prompt_bytes=len(prompt.encode()),
+            created_at=ladder.clock(),
+        ),
+    )
+    told = NewEvent(kind=EventKind.PROMPT, at=ladder.clock(), text=prompt, session_id=session.id)
+    await asyncio.to_thread(store.append_events, cycle.id, [told])
+    ladder.watch(TierStarted(session=session))
+    recorder = Recorder(
+        store,
+        session,
+        price=price_table(ladder),
+        watch=ladder.watch,
+        clock=ladder.clock,
+        patience_seconds=ladder.store_patience_seconds,
+    )
+    try:
+        launched = warm or await launch(
+            settings,
+            ladder.runtime,
+            tier=step.tier,
+            session_id=session_id,
+            resume_session_id=step.continuity.resume_session_id,
+            dry_run=cycle.dry_run,
+        )
+    except (ClaudeNotUsable, OSError) as error:
+        end = _never_started(ladder, str(error))
+    else:
+        stream_file = stream_path(settings.state.dir, session.id)
+        end = await _attend(ladder, session, launched, recorder, prompt, parent, stop, stream_file)
+    finished = await recorder.insist(lambda: store.finish_session(session.id, end))
+    stream_path(settings.state.dir, session.id).unlink(missing_ok=True)
+    logger.info(
+        "Tier finished",
+        extra={
+            "cycle": cycle.id,
+            "session": finished.id,
+            "tier": finished.tier,
+            "status": finished.status.value,
+            "failure": finished.failure.value if finished.failure else None,
+            "cost_usd": finished.cost_usd,
+            "context_tokens": finished.context_tokens,
+            "context_window": finished.context_window,
+        },
+    )
+    ladder.watch(TierEnded(session=finished))
+    return finished
+
+
+async def _attend(
+    ladder: Ladder,
+    session: Session,
+    launched: Launched,
+    recorder: Recorder,
+    prompt: str,
+    parent: Session | None,
+    stop: StopRequest,
+    stream_file: Path,
+) -> SessionEnd:
+    settings, running = ladder.settings, launched.running
+    tier = settings.tiers[session.tier - 1]
+    writing: asyncio.Task[None] | None = None
+    try:
+        await recorder.insist(
+            lambda: ladder.store.activate_session(
+                session.id, pid=running.pid, pid_started=running.pid_started, now=ladder.clock()
+            )
+        )
+        writing = asyncio.create_task(recorder.keep_writing(lambda: stop.ask(Ended.STORE_UNAVAILABLE)))
+        gone = await watch(
+            running,
+            prompt=prompt,
+            limits=Limits(
+                first_output_seconds=settings.claude.first_output_seconds,
+                silence_seconds=settings.claude.silence_seconds,
+                wall_clock_seconds=tier.timeout_minutes * 60,
+                end_grace_seconds=settings.claude.end_grace_seconds,
+                overload_wait_seconds=settings.claude.overload_wait_seconds,
+            ),
+            on_event=recorder.on_event,
+            stop=stop.event,
+            copy_to=stream_file,
+        )
+    finally:
+        await running.end(settings.claude.end_grace_seconds)
+        if writing is not None:
+            writing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await writing
+    ended = stop.ended if gone.ended is Ended.INTERRUPTED else gone.ended
+    return conclude(
+        session,
+        recorder.gatherer.transcript(),
+        Departure(ended=ended, exit_code=gone.exit_code, stderr=gone.stderr_tail, last_retry=gone.last_retry),
+        inherited=inherited_usage(session, parent),
+        version=ladder.runtime.version,
+        price=price_table(ladder),
+        configured_window=settings.models.window(session.model),
+        last_message_at=recorder.last_message_at,
+        now=ladder.clock(),
+    )
+
+
+def stream_path(state_dir: Path, record: int) -> Path:
+    """Where the raw stream of a running session is kept until its record is complete."""
+    return state_dir / "streams" / f"{record}.jsonl"
+
+
+def inherited_usage(session: Session, parent: Session | None) -> UsageByModel | None:
+    """The account a resumed run may have started from: empty when fresh, ``None`` when the parent never gave one."""
+    if session.resumed_from is None or parent is None:
+        return {}
+    return parent.reported_usage or None
+
+
+def price_table(ladder: Ladder) -> PriceOf:
+    return ladder.settings.models.cost
+
+
+def _never_started(ladder: Ladder, why: str) -> SessionEnd:
+    return SessionEnd(
+        status=SessionStatus.FAILED,
+        failure=Failure.SPAWN_FAILED,
+        detail=f"The CLI could not be started: {why}",
+        cost_usd=0.0,
+        cost_basis=CostBasis.REPORTED,
+        ended_at=ladder.clock(),
+    )

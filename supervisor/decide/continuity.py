@@ -1,0 +1,133 @@
+"""Decide whether a run may resume the one before. Pure. Called from decide.next_step.
+
+One answer for both halves of the question: the ``--resume`` flag and leaving the handoff out are derived from it,
+so "no resume and no context" cannot happen.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from supervisor.decide.context import over
+from supervisor.model.outcome import POISONING
+from supervisor.model.runtime import Runtime
+from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
+from supervisor.model.step import Continuity
+
+REJECTIONS_THAT_POISON = 2
+
+OCCASIONS = frozenset(
+    {
+        Reason.FIRST_TIER,
+        Reason.NEXT_TIER,
+        Reason.INTERRUPTED,
+        Reason.APPROVED,
+        Reason.USAGE_LIMIT_RESET,
+        Reason.SAME_INCIDENT,
+        Reason.OPERATOR_RETRY,
+        Reason.TURN_LIMIT,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContinuityPolicy:
+    """What the operator set."""
+
+    context_threshold: float
+    max_age: dt.timedelta
+    max_resumes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What is true outside the chain right now. Gathered by ``climb``.
+
+    ``transcripts`` says of a CLI session id whether its transcript is on disk; an id that is not in it could not be
+    checked. ``windows`` are by tier.
+    """
+
+    runtime: Runtime
+    work_dir: str
+    windows: Mapping[int, int | None]
+    transcripts: Mapping[str, bool] = field(default_factory=dict)
+    epoch: int = 0
+    force_fresh: bool = False
+    spent_today_usd: float = 0.0
+
+
+def continuity(
+    previous: Session | None,
+    others: Sequence[Session] = (),
+    *,
+    tier: int,
+    occasion: Reason,
+    policy: ContinuityPolicy,
+    around: Surroundings,
+    now: dt.datetime,
+) -> Continuity:
+    """How the run of ``tier`` gets the context of ``previous``, which some of ``others`` may have resumed before."""
+    if previous is None:
+        reason = Reason.FORCED_FRESH if around.force_fresh and occasion is not Reason.FIRST_TIER else occasion
+        return Continuity(kind=ContinuityKind.FRESH, reason=reason)
+    limit = around.windows.get(tier)
+    refusal = _refusal(previous, others, limit, policy, around, now)
+    kind = ContinuityKind.RESUME if refusal is None else ContinuityKind.HANDOFF
+    return Continuity(
+        kind=kind,
+        reason=refusal or occasion,
+        parent=previous.id,
+        resume_session_id=previous.session_id if refusal is None else None,
+        context_tokens=previous.context_tokens,
+        context_window=limit,
+        threshold=policy.context_threshold,
+    )
+
+
+def is_poisoned(session: Session, rejections: int) -> bool:
+    """Whether resuming this session can only fail. Overload, rate limits and network trouble do not poison."""
+    return session.failure in POISONING or rejections >= REJECTIONS_THAT_POISON
+
+
+def _refusal(
+    previous: Session,
+    others: Sequence[Session],
+    limit: int | None,
+    policy: ContinuityPolicy,
+    around: Surroundings,
+    now: dt.datetime,
+) -> Reason | None:
+    resumed_by = [s for s in others if s.parent_session_id == previous.id and s.continuity is ContinuityKind.RESUME]
+    rejections = sum(s.status is SessionStatus.REJECTED for s in resumed_by)
+    if around.force_fresh:
+        return Reason.FORCED_FRESH
+    if not around.runtime.abilities.resume:
+        return Reason.RESUME_UNSUPPORTED
+    if not previous.session_id or not previous.got_a_message:
+        # A session that never got as far as a message has nothing that could be resumed.
+        return Reason.NO_SESSION_ID
+    if is_poisoned(previous, rejections):
+        return Reason.POISONED
+    if rejections or previous.status is SessionStatus.REJECTED:
+        return Reason.RESUME_REJECTED
+    if previous.epoch != around.epoch:
+        return Reason.EPOCH_CHANGED
+    if previous.work_dir != around.work_dir:
+        return Reason.WORK_DIR_CHANGED
+    if previous.runtime_id != around.runtime.id:
+        return Reason.RUNTIME_CHANGED
+    if previous.status is SessionStatus.EXPIRED or _age(previous, now) > policy.max_age:
+        return Reason.SESSION_EXPIRED
+    if len(resumed_by) >= policy.max_resumes:
+        return Reason.RESUME_LIMIT
+    if around.transcripts.get(previous.session_id) is False:
+        return Reason.TRANSCRIPT_MISSING
+    if over(previous.context_tokens, limit, policy.context_threshold):
+        return Reason.CONTEXT_THRESHOLD
+    return None
+
+
+def _age(session: Session, now: dt.datetime) -> dt.timedelta:
+    last = session.last_message_at or session.ended_at or session.created_at
+    # A clock that went back must not make a session look younger than new.
+    return max(now - last, dt.timedelta(0))

@@ -1,0 +1,148 @@
+"""The JSON documents other people's scripts read. No I/O. Used by cli (and later web): names here do not change.
+
+Times are UTC, RFC 3339 with ``Z``; money is USD as a number; unknown is ``null``, never 0.
+"""
+
+from datetime import UTC, datetime
+
+from supervisor.model.cycle import Chain, Cycle, Event
+from supervisor.model.report import Report
+from supervisor.model.session import Session
+
+CHAIN_SCHEMA = "opsladder.chain/1"
+SESSION_SCHEMA = "opsladder.session/1"
+
+Document = dict[str, object]
+
+
+def timestamp(at: datetime | None) -> str | None:
+    """A time as other programs read it."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None
+
+
+def chain_document(chain: Chain) -> Document:
+    return {
+        "schema": CHAIN_SCHEMA,
+        "cycle": cycle_document(chain.cycle),
+        "total": {
+            "cost_usd": chain.cost_usd,
+            "cost_is_exact": chain.cost_is_exact,
+            "duration_seconds": chain.duration_seconds,
+            "sessions": len(chain.sessions),
+        },
+        "sessions": [session_fields(s, chain) for s in chain.sessions],
+    }
+
+
+def cycle_document(cycle: Cycle) -> Document:
+    return {
+        "id": cycle.id,
+        "schedule": cycle.schedule,
+        "trigger": cycle.trigger.value,
+        "status": cycle.status.value,
+        "reason": cycle.reason,
+        "detail": cycle.detail,
+        "dry_run": cycle.dry_run,
+        "incident": cycle.incident,
+        "started_at": timestamp(cycle.started_at),
+        "ended_at": timestamp(cycle.ended_at),
+    }
+
+
+def session_document(session: Session, chain: Chain, events: list[Event]) -> Document:
+    """One record with its messages, tool calls and decisions."""
+    return {
+        "schema": SESSION_SCHEMA,
+        "cycle": cycle_document(chain.cycle),
+        "session": session_fields(session, chain),
+        "events": [event_document(e) for e in events],
+    }
+
+
+def session_fields(session: Session, chain: Chain) -> Document:
+    tokens = session.tokens
+    return {
+        "id": session.id,
+        "tier": session.tier,
+        "model": session.model,
+        "model_id": session.model_id,
+        "session_id": session.session_id,
+        "parent_session_id": session.parent_session_id,
+        "resumed_from": session.resumed_from,
+        "status": session.status.value,
+        "failure": session.failure.value if session.failure else None,
+        "detail": session.detail,
+        "continuity": session.continuity.value,
+        "reason": session.reason.value,
+        "cost_usd": session.cost_usd,
+        "cost_basis": session.cost_basis.value,
+        "input_tokens": tokens.input if tokens else None,
+        "output_tokens": tokens.output if tokens else None,
+        "cache_read_tokens": tokens.cache_read if tokens else None,
+        "cache_write_tokens": tokens.cache_write if tokens else None,
+        "context_tokens": session.context_tokens,
+        "context_window": session.context_window,
+        "context_ratio": session.context_ratio,
+        "first_call_tokens": session.first_call_tokens,
+        "prompt_bytes": session.prompt_bytes,
+        "resume_saving": resume_saving(session, chain),
+        "num_turns": session.num_turns,
+        "duration_seconds": session.duration_seconds,
+        "exit_code": session.exit_code,
+        "stop_reason": session.stop_reason,
+        "tool_calls": {
+            "allowed": session.tool_calls.allowed,
+            "denied": session.tool_calls.denied,
+            "deferred": session.tool_calls.deferred,
+        },
+        "report": report_document(session.report) if session.report else None,
+        "work_dir": session.work_dir,
+        "started_at": timestamp(session.started_at),
+        "ended_at": timestamp(session.ended_at),
+    }
+
+
+def resume_saving(session: Session, chain: Chain) -> Document | None:
+    """What resuming was worth: what the first call read, against what the earlier tiers read to know as much.
+
+    Both are measured. A fresh run would have had to read the second again; ``null`` for a run that resumed nothing.
+    """
+    if session.resumed_from is None or session.first_call_tokens is None:
+        return None
+    repeated = 0
+    parent = chain.by_id(session.parent_session_id)
+    while parent is not None:
+        if parent.tokens is None:
+            return None
+        repeated += parent.tokens.read
+        parent = chain.by_id(parent.parent_session_id)
+    return {
+        "read_tokens": session.first_call_tokens,
+        "fresh_alternative_tokens": repeated,
+        "saved_tokens": repeated - session.first_call_tokens,
+    }
+
+
+def report_document(report: Report) -> Document:
+    return {
+        "summary": report.summary,
+        "services": [{"name": s.name, "status": s.status.value, "detail": s.detail} for s in report.services],
+        "actions": [
+            {"service": a.service, "kind": a.kind, "command": a.command, "succeeded": a.succeeded}
+            for a in report.actions
+        ],
+        "events": [{"level": e.level.value, "service": e.service, "message": e.message} for e in report.events],
+        "escalation": {"needed": report.escalation_needed, "reason": report.escalation_reason},
+    }
+
+
+def event_document(event: Event) -> Document:
+    return {
+        "id": event.id,
+        "at": timestamp(event.at),
+        "session_id": event.session_id,
+        "kind": event.kind.value,
+        "level": event.level.value,
+        "text": event.text,
+        "data": dict(event.data),
+    }

@@ -1,0 +1,23 @@
+"""The records: SQLModel tables, Alembic migrations, writes by compare-and-set, reads for people. Does I/O.
+
+The only truth about cycles, sessions and events, and the only room that knows SQL. Others open it with ``open_store``
+and get model dataclasses back.
+"""
+
+from supervisor.store.records import CostBy, CostRow, NewSession, Owner, SchemaState, SessionEnd
+from supervisor.store.schema import HEAD, check, upgrade
+from supervisor.store.store import Store, open_store
+
+__all__ = [
+    "HEAD",
+    "CostBy",
+    "CostRow",
+    "NewSession",
+    "Owner",
+    "SchemaState",
+    "SessionEnd",
+    "Store",
+    "check",
+    "open_store",
+    "upgrade",
+]

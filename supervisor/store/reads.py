@@ -1,0 +1,226 @@
+"""Every question put to the records. Does I/O. Called from ``climb``, ``cli`` and ``web`` in threads.
+
+Each call is one transaction, so what it returns belongs together. No question reads a whole table, except what a person
+asks about all time.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    case,
+    cast,
+    func,
+    literal_column,
+    or_,
+    select,
+)
+
+from supervisor.errors import NotFound
+from supervisor.model.cycle import Chain, Cycle, CycleStatus, Event, EventKind
+from supervisor.model.session import UNFINISHED, CostBasis, Session, Tokens
+from supervisor.store.engine import Database
+from supervisor.store.mapping import cycle_of, event_of, owner_of, session_of
+from supervisor.store.records import CostBy, CostRow, Owner
+from supervisor.store.tables import CYCLES, EVENTS, RUNNING, SESSIONS
+
+
+class Reads:
+    """The reading half of a ``Store``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def session(self, record: int) -> Session:
+        with self._database.reading() as connection:
+            row = connection.execute(select(SESSIONS).where(SESSIONS.c.id == record)).mappings().one_or_none()
+        if row is None:
+            raise NotFound(f"There is no session {record}.")
+        return session_of(row)
+
+    def cycle(self, cycle_id: int) -> Cycle:
+        with self._database.reading() as connection:
+            return _cycle(connection, cycle_id)
+
+    def running_cycles(self) -> list[tuple[Cycle, Owner]]:
+        """The cycles that hold their schedule's lock, each with the process that runs it."""
+        statement = select(CYCLES).where(RUNNING).order_by(CYCLES.c.id)
+        with self._database.reading() as connection:
+            return [(cycle_of(row), owner_of(row)) for row in connection.execute(statement).mappings()]
+
+    def chain(self, cycle_id: int) -> Chain:
+        """A cycle with all its sessions."""
+        with self._database.reading() as connection:
+            cycle = _cycle(connection, cycle_id)
+            return Chain(cycle=cycle, sessions=_sessions(connection, SESSIONS.c.cycle_id == cycle_id))
+
+    def chain_of(self, record: int) -> Chain:
+        """Everything linked to a session by parents and children, with that session's cycle."""
+        with self._database.reading() as connection:
+            sessions = _sessions(connection, SESSIONS.c.id.in_(select(_tree(record).c.id)))
+            start = next((session for session in sessions if session.id == record), None)
+            if start is None:
+                raise NotFound(f"There is no session {record}.")
+            return Chain(cycle=_cycle(connection, start.cycle_id), sessions=sessions)
+
+    def chains(self, limit: int, status: CycleStatus | None = None, schedule: str | None = None) -> list[Chain]:
+        """The newest cycles first, each with its sessions, in two queries however many there are."""
+        newest = select(CYCLES).order_by(CYCLES.c.started_at.desc(), CYCLES.c.id.desc()).limit(limit)
+        if status is not None:
+            newest = newest.where(CYCLES.c.status == status)
+        if schedule is not None:
+            newest = newest.where(CYCLES.c.schedule == schedule)
+        with self._database.reading() as connection:
+            cycles = [cycle_of(row) for row in connection.execute(newest).mappings()]
+            chosen = select(newest.with_only_columns(CYCLES.c.id).subquery().c.id)
+            sessions = _sessions(connection, SESSIONS.c.cycle_id.in_(chosen))
+        by_cycle: dict[int, list[Session]] = {cycle.id: [] for cycle in cycles}
+        for session in sessions:
+            by_cycle[session.cycle_id].append(session)
+        return [Chain(cycle=cycle, sessions=tuple(by_cycle[cycle.id])) for cycle in cycles]
+
+    def unfinished_sessions(self, cycle_id: int) -> list[Session]:
+        """The sessions of a cycle that have no outcome yet."""
+        condition = (SESSIONS.c.cycle_id == cycle_id) & SESSIONS.c.status.in_(sorted(UNFINISHED))
+        with self._database.reading() as connection:
+            return list(_sessions(connection, condition))
+
+    def events(
+        self,
+        *,
+        session_id: int | None = None,
+        cycle_id: int | None = None,
+        kinds: Collection[EventKind] | None = None,
+        after_id: int = 0,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """The entries of one session's or one cycle's record after ``after_id``, in the order they were written."""
+        if (session_id is None) == (cycle_id is None):
+            raise ValueError("events are asked for by session or by cycle")
+        whose = EVENTS.c.cycle_id == cycle_id if session_id is None else EVENTS.c.session_id == session_id
+        statement = select(EVENTS).where(whose, EVENTS.c.id > after_id).order_by(EVENTS.c.id).limit(limit)
+        if kinds is not None:
+            statement = statement.where(EVENTS.c.kind.in_(sorted(kinds)))
+        with self._database.reading() as connection:
+            return [event_of(row) for row in connection.execute(statement).mappings()]
+
+    def cost(self, since: datetime | None, by: CostBy) -> list[CostRow]:
+        """What sessions cost that ended since then or have not ended yet, by key in ascending order."""
+        with self._database.reading() as connection:
+            key = _cost_key(by, connection.dialect.name)
+            statement = _cost_statement(key).group_by(key).order_by(key)
+            if by is CostBy.SCHEDULE:
+                statement = statement.join(CYCLES, CYCLES.c.id == SESSIONS.c.cycle_id)
+            if since is not None:
+                statement = statement.where(_spent_since(since))
+            return [_cost_row(row) for row in connection.execute(statement)]
+
+    def spent_since(self, since: datetime) -> float:
+        """The known cost of sessions that ended since then or have not ended yet: what a budget is held against."""
+        statement = select(func.coalesce(func.sum(SESSIONS.c.cost_usd), 0.0)).where(_spent_since(since))
+        with self._database.reading() as connection:
+            return float(connection.execute(statement).scalar_one())
+
+    def known_window(self, model: str, runtime_id: str) -> int | None:
+        """The context window that the newest session with this configured model and binary reported."""
+        statement = (
+            select(SESSIONS.c.context_window)
+            .where(
+                SESSIONS.c.model == model,
+                SESSIONS.c.runtime_id == runtime_id,
+                SESSIONS.c.context_window.is_not(None),
+                # Without a result of the CLI the recorded window is only what the table says.
+                SESSIONS.c.cost_basis == CostBasis.REPORTED,
+            )
+            .order_by(SESSIONS.c.id.desc())
+            .limit(1)
+        )
+        with self._database.reading() as connection:
+            window: int | None = connection.execute(statement).scalar()
+        return window
+
+
+def _cycle(connection: Connection, cycle_id: int) -> Cycle:
+    row = connection.execute(select(CYCLES).where(CYCLES.c.id == cycle_id)).mappings().one_or_none()
+    if row is None:
+        raise NotFound(f"There is no cycle {cycle_id}.")
+    return cycle_of(row)
+
+
+def _sessions(connection: Connection, condition: ColumnElement[bool]) -> tuple[Session, ...]:
+    """The matching sessions, oldest first."""
+    statement = select(SESSIONS).where(condition).order_by(SESSIONS.c.id)
+    return tuple(session_of(row) for row in connection.execute(statement).mappings())
+
+
+def _tree(record: int) -> CTE:
+    """The ids of the root above a session and of everything below that root."""
+    up = select(SESSIONS.c.id, SESSIONS.c.parent_session_id).where(SESSIONS.c.id == record).cte("up", recursive=True)
+    parent = select(SESSIONS.c.id, SESSIONS.c.parent_session_id).where(SESSIONS.c.id == up.c.parent_session_id)
+    up = up.union(parent)
+    tree = select(up.c.id).where(up.c.parent_session_id.is_(None)).cte("tree", recursive=True)
+    return tree.union(select(SESSIONS.c.id).where(SESSIONS.c.parent_session_id == tree.c.id))
+
+
+def _spent_since(since: datetime) -> ColumnElement[bool]:
+    return or_(SESSIONS.c.ended_at >= since, SESSIONS.c.ended_at.is_(None))
+
+
+def _cost_key(by: CostBy, dialect: str) -> ColumnElement[Any]:
+    match by:
+        case CostBy.TIER:
+            return SESSIONS.c.tier
+        case CostBy.SCHEDULE:
+            return CYCLES.c.schedule
+        case CostBy.MODEL:
+            # An expression, so that SQLite finds the rows by time and does not walk the index on models to save a sort.
+            return cast(SESSIONS.c.model, String)
+        case CostBy.DAY:
+            return _utc_day(dialect)
+
+
+def _utc_day(dialect: str) -> ColumnElement[Any]:
+    """The date on which a session ended; of one that runs, the date it was last heard of."""
+    moment = func.coalesce(SESSIONS.c.ended_at, SESSIONS.c.last_message_at, SESSIONS.c.created_at)
+    # Literals, so that the database sees one and the same expression in SELECT and GROUP BY.
+    if dialect == "postgresql":
+        return func.to_char(func.timezone(literal_column("'UTC'"), moment), literal_column("'YYYY-MM-DD'"))
+    return func.substr(cast(moment, String), literal_column("1"), literal_column("10"))
+
+
+def _cost_statement(key: ColumnElement[Any]) -> Select[Any]:
+    cost = SESSIONS.c.cost_usd
+    return select(
+        key.label("key"),
+        func.count().label("sessions"),
+        func.sum(cost).label("cost_usd"),
+        func.sum(case((cost.is_(None), 1), else_=0)).label("unknown"),
+        func.sum(case((SESSIONS.c.cost_basis == CostBasis.ESTIMATED, 1), else_=0)).label("estimated"),
+        *(
+            func.coalesce(func.sum(SESSIONS.c[f"{kind}_tokens"]), 0).label(kind)
+            for kind in ("input", "output", "cache_read", "cache_write")
+        ),
+    ).select_from(SESSIONS)
+
+
+def _cost_row(row: Any) -> CostRow:
+    return CostRow(
+        key=str(row.key),
+        sessions=row.sessions,
+        cost_usd=row.cost_usd,
+        unknown=int(row.unknown),
+        estimated=int(row.estimated),
+        tokens=Tokens(
+            # PostgreSQL adds big integers up to a Decimal.
+            input=int(row.input),
+            output=int(row.output),
+            cache_read=int(row.cache_read),
+            cache_write=int(row.cache_write),
+        ),
+    )

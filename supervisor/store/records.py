@@ -1,0 +1,100 @@
+"""What callers hand to the store and get back beside the model: plain data. No I/O, no SQL."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from supervisor.model.outcome import Failure
+from supervisor.model.report import Report
+from supervisor.model.session import ContinuityKind, CostBasis, Reason, SessionStatus, Tokens, ToolCalls, UsageByModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The supervisor process that runs a cycle. ``started`` tells it from a later process with the same pid."""
+
+    host: str
+    pid: int
+    started: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    """What is known of a session before its process starts."""
+
+    cycle_id: int
+    tier: int
+    model: str
+    session_id: str | None
+    parent_session_id: int | None
+    continuity: ContinuityKind
+    reason: Reason
+    work_dir: str
+    runtime_id: str
+    created_at: datetime
+    resumed_from: str | None = None
+    epoch: int = 0
+    prompt_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnd:
+    """How a session ended. A field left ``None`` keeps what was recorded while the session ran.
+
+    So an end that knows less than the live figures, such as one written after a crash, erases nothing.
+    ``cost_basis`` belongs to ``cost_usd`` and is written with it.
+    """
+
+    status: SessionStatus
+    ended_at: datetime
+    failure: Failure | None = None
+    detail: str | None = None
+    session_id: str | None = None
+    model_id: str | None = None
+    cost_usd: float | None = None
+    cost_basis: CostBasis = CostBasis.UNKNOWN
+    tokens: Tokens | None = None
+    context_tokens: int | None = None
+    context_window: int | None = None
+    first_call_tokens: int | None = None
+    reported_usage: UsageByModel | None = None
+    num_turns: int | None = None
+    messages: int | None = None
+    exit_code: int | None = None
+    stop_reason: str | None = None
+    tool_calls: ToolCalls | None = None
+    tools_executed: int | None = None
+    report: Report | None = None
+    unknown_lines: int | None = None
+    last_message_at: datetime | None = None
+
+
+class CostBy(StrEnum):
+    """What costs are added up by. ``day`` is a UTC date."""
+
+    TIER = "tier"
+    SCHEDULE = "schedule"
+    MODEL = "model"
+    DAY = "day"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """What the sessions under one key cost. ``cost_usd`` adds up what is known; ``None`` when nothing is."""
+
+    key: str
+    sessions: int
+    cost_usd: float | None
+    unknown: int
+    estimated: int
+    tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaState:
+    """Whether a database has the tables this version needs. ``detail`` is a sentence for a person."""
+
+    current: str | None
+    head: str
+    ok: bool
+    detail: str

@@ -1,0 +1,37 @@
+"""The store as the other rooms see it. Does I/O. Opened once per process; safe to use from several threads."""
+
+from types import TracebackType
+from typing import Self
+
+from supervisor.store.reads import Reads
+from supervisor.store.schema import open_database
+from supervisor.store.writes import Writes
+
+
+class Store(Reads, Writes):
+    """An open database of cycles, sessions and events. Calls block briefly: use ``asyncio.to_thread`` around them."""
+
+    @property
+    def name(self) -> str:
+        """Where the records are, without a password."""
+        return self._database.name
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_store(url: str, *, create: bool = True) -> Store:
+    """Open the database at ``url``.
+
+    A SQLite file that is missing or outdated is made or migrated when ``create``; a PostgreSQL server's schema is
+    changed only by ``upgrade``, since more than one host may be using it.
+    """
+    return Store(open_database(url, create=create))
