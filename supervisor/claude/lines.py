@@ -59,6 +59,7 @@ class LineCutter:
                 self._pieces.clear()
                 self._head, self._tail = whole[:KEPT_HEAD], whole[-KEPT_TAIL:]
         else:
+            self._head += piece[: KEPT_HEAD - len(self._head)]
             self._tail = (self._tail + piece[-KEPT_TAIL:])[-KEPT_TAIL:]
 
     def _finish(self) -> bytes | Overlong:

@@ -37,7 +37,7 @@ _DRAIN_SECONDS = 2.0
 class Exit:
     """How a process went. ``exit_code`` is 128 plus the signal when one killed it, ``None`` when it is not known.
 
-    ``last_retry`` is the last thing the API made the CLI wait for, unless it has answered since.
+    ``last_retry`` is what the API made the CLI wait for when the run was over, if it did.
     """
 
     ended: Ended
@@ -91,6 +91,7 @@ class _Watcher:
             await self._running.send_prompt(prompt)
         self._patience = Patience(self._limits, now=self._clock())
         ended = await self._until_over()
+        last_retry = self._patience.last_retry
         if ended is not Ended.BY_ITSELF:
             # Interrupted, the CLI still says what it has used; so it is heard out.
             self._running.interrupt()
@@ -102,7 +103,7 @@ class _Watcher:
             ended=ended,
             exit_code=self._running.exit_code,
             stderr_tail=self._stderr.text,
-            last_retry=self._patience.last_retry,
+            last_retry=last_retry,
         )
 
     async def _until_over(self) -> Ended:

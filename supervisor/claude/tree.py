@@ -60,6 +60,8 @@ class Tree:
     def interrupt(self) -> None:
         """Ask the CLI alone to stop, so that it can still write its transcript and its last words."""
         self._interrupted = True
+        # Looked at now, while the line of descent is whole: afterwards some of them are orphans.
+        self.members()
         self._signal(self._main(), signal.SIGINT)
 
     async def end(self, grace_seconds: float) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -373,12 +372,14 @@ asyncio.run(session())
         asyncio.run(end_tree(int(pid), float(started), marker=run_id, grace_seconds=0.3))
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline and any(map(psutil.pid_exists, (int(pid), marked, marked_apart))):
-            os.sched_yield()
+            time.sleep(0.01)
         assert [p for p in (int(pid), marked, marked_apart) if psutil.pid_exists(p)] == []
     finally:
         for survivor in hidden:
             if psutil.pid_exists(survivor):
-                psutil.Process(survivor).kill()
+                process = psutil.Process(survivor)
+                process.kill()
+                process.wait(10)
 
 
 def test_a_program_that_cannot_be_started_says_why():
