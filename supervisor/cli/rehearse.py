@@ -34,9 +34,7 @@ def run_demo(*, verbose: bool) -> int:
             False, lambda watch: asyncio.run(_climb(settings, scenario, directory, CycleOptions(), Trigger.DEMO, watch))
         )
         print(f"\n$ cat {site / 'run' / 'web.state'}\n{(site / 'run' / 'web.state').read_text().strip()}")
-    print(
-        "\nThat was `opsladder cycle`: three tiers, one conversation. Next: `opsladder init`, `opsladder doctor`."
-    )
+    print("\nThat was `opsladder cycle`: three tiers, one conversation. Next: `opsladder init`, `opsladder doctor`.")
     return exit_code(chain.cycle.status)
 
 
