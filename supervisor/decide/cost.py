@@ -33,6 +33,17 @@ def spend(
     result = transcript.result
     if result is None:
         return _estimated(transcript.calls, reported={}, price=price)
+    used = _by_account(result, transcript, inherited=inherited, version=version, price=price)
+    seen = sum((call.tokens for call in transcript.calls), start=Tokens())
+    if used.tokens is not None and not used.tokens.covers(seen):
+        # An interrupted CLI leaves the call it was in out of its account; the API does not.
+        return _estimated(transcript.calls, reported=result.model_usage, price=price)
+    return used
+
+
+def _by_account(
+    result: Result, transcript: Transcript, *, inherited: UsageByModel | None, version: str | None, price: PriceOf
+) -> Spend:
     own = _since_start(transcript.results)
     if own is not None:
         return _reported(own, result.model_usage)

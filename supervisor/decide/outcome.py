@@ -1,7 +1,8 @@
 """Say how a run ended. Pure. Called from climb.run when the process is gone, and by recovery.
 
-A result event outranks everything else: who ended the process afterwards does not matter. ``subtype`` alone says
-nothing (an API error arrives as ``success`` with ``is_error``), so the order of the questions below matters.
+A completed result outranks everything else: who ended the process afterwards does not matter. Next comes our own reason
+for ending it, because a CLI that is interrupted may still print a result that calls this an error. ``subtype`` alone
+says nothing (an API error arrives as ``success`` with ``is_error``), so the order of the questions below matters.
 """
 
 from supervisor.model.ending import Outcome
@@ -67,14 +68,21 @@ def outcome(
     """The verdict on one run."""
     untouched = transcript.tools_executed == 0 and transcript.messages == 0
     result = transcript.result
-    if result is not None:
-        return _by_result(result, transcript, refusable=resumed and untouched)
+    if result is not None and _is_complete(result):
+        return Outcome(status=SessionStatus.COMPLETED)
     if ended is Ended.ENDLESS_RETRY:
         return _api_failure(_retry_failure(last_retry), last_retry.error if last_retry else None)
     if ended in _STOPPED_BY_US:
         status, failure, detail = _STOPPED_BY_US[ended]
         return Outcome(status=status, failure=failure, detail=detail)
+    if result is not None:
+        return _by_result(result, transcript, refusable=resumed and untouched)
     return _without_result(transcript, exit_code, stderr.strip(), refusable=resumed and untouched)
+
+
+def _is_complete(result: Result) -> bool:
+    # A run that could not put its report into the schema has done its work; the report is judged by itself.
+    return (result.subtype == "success" and not result.is_error) or result.subtype == _NO_VALID_REPORT
 
 
 def _by_result(result: Result, transcript: Transcript, *, refusable: bool) -> Outcome:
@@ -90,9 +98,6 @@ def _by_result(result: Result, transcript: Transcript, *, refusable: bool) -> Ou
             failure=Failure.BUDGET,
             detail="The run reached its tier's max_budget_usd before it reported.",
         )
-    if (result.subtype == "success" and not result.is_error) or result.subtype == _NO_VALID_REPORT:
-        # A run that could not put its report into the schema has done its work; the report is judged by itself.
-        return Outcome(status=SessionStatus.COMPLETED)
     said = result.text or "; ".join(result.errors) or None
     if result.terminal_reason == "prompt_too_long":
         return _api_failure(Failure.CONTEXT_EXHAUSTED, said, refusable=refusable)

@@ -107,6 +107,16 @@ def test_a_killed_run_is_estimated_from_its_calls_and_says_so():
     assert spent.tokens == Tokens(input=3000, output=10)
 
 
+def test_an_account_that_leaves_out_the_call_it_was_interrupted_in_is_not_believed():
+    result = a_result(
+        total_cost_usd=0.0, usage=Tokens(), model_usage={}, own_model_usage={}, subtype="error_during_execution"
+    )
+
+    spent = account(a_transcript(result, calls=(a_call("a", input=4000, output=32),)), {}, NEWEST)
+
+    assert (spent.cost_usd, spent.basis) == (pytest.approx(0.00416), CostBasis.ESTIMATED)
+
+
 def test_a_killed_run_of_a_model_without_a_price_has_tokens_but_no_cost():
     spent = account(a_transcript(calls=(a_call("a", model="unpriced", input=1000),)), {}, OLD)
 

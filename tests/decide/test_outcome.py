@@ -44,6 +44,16 @@ TABLE = {
         SessionStatus.COMPLETED,
         None,
     ),
+    "interrupted_and_called_an_error_by_the_cli": (
+        a_transcript(a_result(subtype="error_during_execution", is_error=True)),
+        Ended.INTERRUPTED,
+        0,
+        "",
+        True,
+        None,
+        SessionStatus.INTERRUPTED,
+        Failure.INTERRUPTED,
+    ),
     "work_done_but_the_report_never_fitted": (
         a_transcript(a_result(subtype="error_max_structured_output_retries", is_error=True)),
         Ended.BY_ITSELF,
