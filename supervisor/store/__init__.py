@@ -1,7 +1,7 @@
 """The records: SQLModel tables, Alembic migrations, writes by compare-and-set, reads for people. Does I/O.
 
-The only truth about cycles, sessions and events, and the only room that knows SQL. Others open it with ``open_store``
-and get model dataclasses back.
+The only truth about cycles, sessions, events and what the guard decided, and the only room that knows SQL. Others open
+it with ``open_store`` and get model dataclasses back.
 """
 
 from supervisor.store.records import CostBy, CostRow, NewSession, Owner, SchemaState, SessionEnd

@@ -174,7 +174,9 @@ def _postgres(location: PostgresServer) -> Database:
             remedy="Install opsladder[postgres].",
         ) from error
     reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return Database(name=location.name, reader=reader, writer=engine)
+    # Whatever the server's default is: who waited for a lock has to see what was committed meanwhile.
+    writer = engine.execution_options(isolation_level="READ COMMITTED")
+    return Database(name=location.name, reader=reader, writer=writer)
 
 
 def prepare_file(location: SqliteFile) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.sql.schema import SchemaItem
 
 from supervisor.errors import StoreError
-from supervisor.store.tables import declared_schema
+from supervisor.store.declared import declared_schema
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 

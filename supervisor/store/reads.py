@@ -127,6 +127,12 @@ class Reads:
         with self._database.reading() as connection:
             return float(connection.execute(statement).scalar_one())
 
+    def spent_in_cycle(self, cycle_id: int) -> float:
+        """The known cost of a cycle's sessions, with the live figures of one that runs."""
+        statement = select(func.coalesce(func.sum(SESSIONS.c.cost_usd), 0.0)).where(SESSIONS.c.cycle_id == cycle_id)
+        with self._database.reading() as connection:
+            return float(connection.execute(statement).scalar_one())
+
     def known_window(self, model: str, runtime_id: str) -> int | None:
         """The context window that the newest session with this configured model and binary reported."""
         statement = (

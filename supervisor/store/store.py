@@ -3,13 +3,21 @@
 from types import TracebackType
 from typing import Self
 
+from supervisor.store.approvals import Approvals
+from supervisor.store.calls import Calls
+from supervisor.store.cooldowns import Cooldowns
 from supervisor.store.reads import Reads
 from supervisor.store.schema import open_database
+from supervisor.store.services import Services
+from supervisor.store.switch import Switch
 from supervisor.store.writes import Writes
 
 
-class Store(Reads, Writes):
-    """An open database of cycles, sessions and events. Calls block briefly: use ``asyncio.to_thread`` around them."""
+class Store(Reads, Writes, Calls, Cooldowns, Services, Approvals, Switch):
+    """An open database of what ran and what the guard decided.
+
+    Calls block briefly: use ``asyncio.to_thread`` around them.
+    """
 
     @property
     def name(self) -> str:

@@ -1,35 +1,25 @@
-"""The declared schema: cycles, sessions and events. No I/O. Read by ``reads``, ``writes`` and ``migrations``.
+"""The declared schema: cycles, sessions and events. No I/O. Read by ``reads`` and ``writes``.
 
 The tables are queried with SQLAlchemy Core only: nothing here is ever instantiated, so no process pays for setting up
 the object mapper. A change here needs a migration with the same effect; the tests compare the two on both databases.
 """
 
-from collections.abc import Iterable
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, Index, MetaData, Table, UniqueConstraint, text
-from sqlmodel import Field, SQLModel
+from sqlalchemy import JSON, BigInteger, Index, Table, UniqueConstraint, text
+from sqlmodel import Field
 
 from supervisor.model.cycle import CycleStatus, Trigger
 from supervisor.model.session import ContinuityKind, CostBasis, SessionStatus
+from supervisor.store.base import Record, one_of
 from supervisor.store.columns import AnyText, Key, UtcDateTime
 
 # Written out rather than bound: SQLite uses a partial index only for a condition it can recognise.
 RUNNING = text("status = 'running'")
 
 
-def _one_of(table: str, column: str, values: Iterable[StrEnum]) -> CheckConstraint:
-    listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=f"ck_{table}_{column}")
-
-
-class _Record(SQLModel):
-    metadata: ClassVar[MetaData] = MetaData()
-
-
-class CycleRow(_Record, table=True):
+class CycleRow(Record, table=True):
     """One firing of a schedule, with the process that runs it."""
 
     __tablename__ = "cycles"
@@ -41,8 +31,8 @@ class CycleRow(_Record, table=True):
         Index("ix_cycles_started_at", "started_at"),
         Index("ix_cycles_schedule_started_at", "schedule", "started_at"),
         Index("ix_cycles_status_started_at", "status", "started_at"),
-        _one_of("cycles", "trigger", Trigger),
-        _one_of("cycles", "status", CycleStatus),
+        one_of("cycles", "trigger", Trigger),
+        one_of("cycles", "status", CycleStatus),
     )
 
     id: int = Field(primary_key=True, sa_type=Key)
@@ -62,7 +52,7 @@ class CycleRow(_Record, table=True):
     ended_at: datetime | None = Field(sa_type=UtcDateTime)
 
 
-class SessionRow(_Record, table=True):
+class SessionRow(Record, table=True):
     """One CLI process, from the intent to start it to its outcome."""
 
     __tablename__ = "sessions"
@@ -72,9 +62,9 @@ class SessionRow(_Record, table=True):
         Index("ix_sessions_session_id", "session_id"),
         Index("ix_sessions_ended_at", "ended_at"),
         Index("ix_sessions_model_runtime_id", "model", "runtime_id", "id"),
-        _one_of("sessions", "status", SessionStatus),
-        _one_of("sessions", "continuity", ContinuityKind),
-        _one_of("sessions", "cost_basis", CostBasis),
+        one_of("sessions", "status", SessionStatus),
+        one_of("sessions", "continuity", ContinuityKind),
+        one_of("sessions", "cost_basis", CostBasis),
     )
 
     id: int = Field(primary_key=True, sa_type=Key)
@@ -122,7 +112,7 @@ class SessionRow(_Record, table=True):
     ended_at: datetime | None = Field(sa_type=UtcDateTime)
 
 
-class EventRow(_Record, table=True):
+class EventRow(Record, table=True):
     """One entry of a cycle's append-only record. ``session_id`` is the record's id, not the CLI's."""
 
     __tablename__ = "events"
@@ -141,17 +131,6 @@ class EventRow(_Record, table=True):
     data: dict[str, Any] = Field(sa_type=JSON)
 
 
-CYCLES: Table = _Record.metadata.tables["cycles"]
-SESSIONS: Table = _Record.metadata.tables["sessions"]
-EVENTS: Table = _Record.metadata.tables["events"]
-
-
-def declared_schema() -> MetaData:
-    """The whole schema, for creating and comparing.
-
-    PostgreSQL's half of the lock is added here, not above: naming it loads that dialect, which a process that only
-    reads and writes SQLite should not have to wait for (a tenth of this package's import time).
-    """
-    lock = next(index for index in CYCLES.indexes if index.name == "uq_cycles_running")
-    lock.dialect_options["postgresql"]["where"] = RUNNING
-    return _Record.metadata
+CYCLES: Table = Record.metadata.tables["cycles"]
+SESSIONS: Table = Record.metadata.tables["sessions"]
+EVENTS: Table = Record.metadata.tables["events"]

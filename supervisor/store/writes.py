@@ -4,13 +4,14 @@ A status changes by compare-and-set: the statement names the statuses it expects
 one record the later one gets a ``Conflict`` and not a record that was written twice.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, RowMapping, Table, insert, select, update
+from sqlalchemy import insert, select, update
 
-from supervisor.errors import Conflict, NotFound, StoreError
+from supervisor.errors import Conflict
 from supervisor.model.cycle import Cycle, CycleStatus, NewEvent, Trigger
+from supervisor.model.guarding import AFTER_PAUSED
 from supervisor.model.session import UNFINISHED, CostBasis, Session, SessionStatus, Tokens
 from supervisor.store.engine import Database
 from supervisor.store.mapping import (
@@ -24,6 +25,7 @@ from supervisor.store.mapping import (
     token_values,
 )
 from supervisor.store.records import NewSession, Owner, SessionEnd
+from supervisor.store.statements import changed, inserted
 from supervisor.store.tables import CYCLES, EVENTS, RUNNING, SESSIONS
 
 
@@ -59,7 +61,7 @@ class Writes:
         }
         try:
             with self._database.writing() as connection:
-                return cycle_of(_inserted(connection, CYCLES, values))
+                return cycle_of(inserted(connection, CYCLES, values))
         except Conflict as taken:
             raise self._why_taken(schedule, fire_key) from taken
 
@@ -89,7 +91,7 @@ class Writes:
             "ended_at": now,
         }
         with self._database.writing() as connection:
-            return cycle_of(_inserted(connection, CYCLES, values))
+            return cycle_of(inserted(connection, CYCLES, values))
 
     def finish_cycle(
         self,
@@ -104,12 +106,12 @@ class Writes:
         """End a cycle, which frees its schedule's lock."""
         values: Values = {"status": status, "reason": reason, "detail": detail, "ended_at": now}
         with self._database.writing() as connection:
-            return cycle_of(_changed(connection, CYCLES, cycle_id, {expect}, values))
+            return cycle_of(changed(connection, CYCLES, cycle_id, {expect}, values))
 
     def create_session(self, new: NewSession) -> Session:
         """Record the intent to start a process."""
         with self._database.writing() as connection:
-            return session_of(_inserted(connection, SESSIONS, new_session_values(new)))
+            return session_of(inserted(connection, SESSIONS, new_session_values(new)))
 
     def activate_session(self, record: int, *, pid: int, pid_started: float, now: datetime) -> Session:
         """The process runs."""
@@ -120,12 +122,12 @@ class Writes:
             "started_at": now,
         }
         with self._database.writing() as connection:
-            return session_of(_changed(connection, SESSIONS, record, {SessionStatus.CREATED}, values))
+            return session_of(changed(connection, SESSIONS, record, {SessionStatus.CREATED}, values))
 
     def capture_session_id(self, record: int, session_id: str) -> Session:
         """Keep the id a CLI minted for itself."""
         with self._database.writing() as connection:
-            return session_of(_changed(connection, SESSIONS, record, UNFINISHED, {"session_id": session_id}))
+            return session_of(changed(connection, SESSIONS, record, UNFINISHED, {"session_id": session_id}))
 
     def record_progress(
         self,
@@ -153,7 +155,14 @@ class Writes:
     def finish_session(self, record: int, end: SessionEnd, *, expect: frozenset[SessionStatus] = UNFINISHED) -> Session:
         """Record how a session ended."""
         with self._database.writing() as connection:
-            return session_of(_changed(connection, SESSIONS, record, expect, session_end_values(end)))
+            return session_of(changed(connection, SESSIONS, record, expect, session_end_values(end)))
+
+    def leave_paused(self, record: int, to: SessionStatus) -> Session:
+        """End the waiting of a paused session. When its process ended stays: the day its cost belongs to."""
+        if to not in AFTER_PAUSED:
+            raise ValueError(f"a paused session does not become {to}")
+        with self._database.writing() as connection:
+            return session_of(changed(connection, SESSIONS, record, {SessionStatus.PAUSED}, {"status": to}))
 
     def append_events(self, cycle_id: int, events: Sequence[NewEvent]) -> None:
         """Append to a cycle's record: all of the events or none."""
@@ -161,27 +170,3 @@ class Writes:
             return
         with self._database.writing() as connection:
             connection.execute(insert(EVENTS), [event_values(cycle_id, event) for event in events])
-
-
-def _inserted(connection: Connection, table: Table, values: Values) -> RowMapping:
-    return connection.execute(insert(table).values(values).returning(table)).mappings().one()
-
-
-def _changed(
-    connection: Connection, table: Table, record: int, expect: Collection[CycleStatus | SessionStatus], values: Values
-) -> RowMapping:
-    """Change the record if its status is one of those expected, else say what it is."""
-    expected = sorted(expect)
-    statement = update(table).where(table.c.id == record, table.c.status.in_(expected)).values(values)
-    row = connection.execute(statement.returning(table)).mappings().one_or_none()
-    if row is None:
-        raise _refusal(connection, table, record, expected)
-    return row
-
-
-def _refusal(connection: Connection, table: Table, record: int, expected: Sequence[str]) -> StoreError:
-    name = f"{table.name.removesuffix('s')} {record}"
-    found = connection.execute(select(table.c.status).where(table.c.id == record)).scalar()
-    if found is None:
-        return NotFound(f"There is no {name}.")
-    return Conflict(f"The {name} was expected to be {' or '.join(expected)}, but it is {found}.")

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from supervisor.store import Store, open_store, upgrade
+from supervisor.store.declared import declared_schema
 from tests.postgres import ON_POSTGRES, Postgres, running_postgres
 
 
@@ -61,7 +62,7 @@ def url(kind: str, sqlite_url: str, tmp_path: Path, request: pytest.FixtureReque
         return sqlite_url
     shared: str = request.getfixturevalue("migrated_in_postgres")
     with psycopg.connect(shared) as connection:
-        connection.execute("TRUNCATE events, sessions, cycles RESTART IDENTITY")
+        connection.execute(f"TRUNCATE {', '.join(declared_schema().tables)} RESTART IDENTITY")
     return shared
 
 

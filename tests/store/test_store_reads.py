@@ -1,19 +1,16 @@
 """Reading: chains from any record, lists, events, costs, and that no question reads a whole table."""
 
 import re
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event
 
 from supervisor.errors import NotFound
 from supervisor.model.cycle import Chain, CycleStatus, EventKind, NewEvent
 from supervisor.model.session import CostBasis, Session, Tokens
 from supervisor.store import CostBy, CostRow, Store, open_store
 from supervisor.store.reads import Reads
+from tests.store.explain import statements, whole_tables_read
 from tests.store.store_examples import NOON, add_session, begin, end, minutes, text_event
 
 
@@ -57,22 +54,6 @@ def test_what_is_not_there_is_not_found(store: Store) -> None:
     for question in (store.session, store.cycle, store.chain, store.chain_of):
         with pytest.raises(NotFound, match="99"):
             question(99)
-
-
-@contextmanager
-def statements() -> Iterator[list[tuple[str, object]]]:
-    """Everything sent to a database meanwhile, except what only begins a transaction."""
-    sent: list[tuple[str, object]] = []
-
-    def note(_connection: object, _cursor: object, statement: str, values: object, *_: object) -> None:
-        if not statement.startswith("BEGIN"):
-            sent.append((statement, values))
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 def test_chains_come_newest_first_in_two_queries(store: Store) -> None:
@@ -172,7 +153,14 @@ def test_what_was_spent_is_the_sum_of_the_cost_rows_and_counts_what_still_runs(s
     assert spent.spent_since(NOON + minutes(60)) == 0.125
 
 
+def test_what_a_cycle_spent_is_known_while_it_runs(spent: Store) -> None:
+    by_schedule = {cycle.schedule: cycle.id for cycle, _ in spent.running_cycles()}
+    assert spent.spent_in_cycle(by_schedule["day"]) == 1.875
+    assert spent.spent_in_cycle(by_schedule["night"]) == 0.0
+
+
 def test_nothing_was_spent_in_an_empty_store(store: Store) -> None:
+    assert store.spent_in_cycle(1) == 0.0
     assert store.spent_since(NOON) == 0.0
     assert store.cost(None, CostBy.DAY) == []
 
@@ -188,7 +176,7 @@ def test_the_known_window_is_the_newest_of_that_model_and_binary(store: Store) -
         (400_000, {"runtime_id": "other"}),
     ):
         basis = fields.pop("basis", CostBasis.REPORTED)
-        end(store, add_session(store, cycle, **fields), context_window=window, cost_basis=basis)
+        end(store, add_session(store, cycle, **fields), context_window=window, cost_usd=0.5, cost_basis=basis)
     assert store.known_window("haiku", "ops1:2.1.325") == 1_000_000
     assert store.known_window("sonnet", "ops1:2.1.325") is None
 
@@ -219,6 +207,7 @@ QUESTIONS = {
     "cost by model": lambda store: store.cost(NOON, CostBy.MODEL),
     "cost by day": lambda store: store.cost(NOON, CostBy.DAY),
     "spent_since": lambda store: store.spent_since(NOON),
+    "spent_in_cycle": lambda store: store.spent_in_cycle(1),
     "known_window": lambda store: store.known_window("haiku", "r"),
     "unfinished_sessions": lambda store: store.unfinished_sessions(1),
 }
@@ -230,15 +219,7 @@ def test_no_question_reads_a_whole_table(question: str, sqlite_url: str, tmp_pat
         add_session(store, begin(store))
         with statements() as sent:
             QUESTIONS[question](store)
-    assert sent
-    connection = sqlite3.connect(tmp_path / "state" / "opsladder.db")
-    plans = [
-        step[3]
-        for statement, values in sent
-        for step in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
-    ]
-    connection.close()
-    scans = [step for step in plans if re.match(r"SCAN (cycles|sessions|events)\b", step)]
+    scans = whole_tables_read(sent, tmp_path / "state" / "opsladder.db")
     if question == "chains":
         # Without a filter the newest cycles are read from the end of the index until there are enough.
         assert all(re.fullmatch(r"SCAN cycles USING (COVERING )?INDEX ix_cycles_started_at", step) for step in scans)

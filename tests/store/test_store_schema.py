@@ -13,9 +13,9 @@ from sqlalchemy import Engine, create_engine, event, inspect, text
 
 from supervisor.errors import ConfigError, SchemaOutdated
 from supervisor.store import HEAD, check, open_store, upgrade
+from supervisor.store.declared import declared_schema
 from supervisor.store.engine import locate
 from supervisor.store.migrate import configuration
-from supervisor.store.tables import declared_schema
 from tests.postgres import Postgres
 from tests.store.races import race
 from tests.store.store_examples import begin
@@ -63,6 +63,7 @@ def test_the_migrated_schema_is_the_declared_one(kind: str, tmp_path: Path, requ
 
     assert reflected(migrated) == reflected(declared)
     assert "running" in str(reflected(migrated)["cycles"])
+    assert "cleared_at IS NULL" in str(reflected(migrated)["service_actions"])
 
 
 def test_the_head_constant_is_alembics_head() -> None:

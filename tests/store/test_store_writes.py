@@ -8,6 +8,7 @@ import pytest
 
 from supervisor.errors import Conflict, NotFound, StoreError
 from supervisor.model.cycle import CycleStatus, EventKind, NewEvent, Trigger
+from supervisor.model.guarding import AFTER_PAUSED
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Action, Health, Level, Report, ReportedEvent, ServiceState
 from supervisor.model.session import CostBasis, ModelUsage, SessionStatus, Tokens, ToolCalls
@@ -135,6 +136,29 @@ def test_a_status_change_that_comes_too_late_is_a_conflict_that_says_what_was_fo
     assert store.session(session.id).session_id == session.session_id
     with pytest.raises(NotFound, match="no session 99"):
         store.activate_session(99, pid=1, pid_started=1.0, now=NOON)
+
+
+@pytest.mark.parametrize("to", sorted(AFTER_PAUSED))
+def test_a_paused_session_leaves_that_state_once_and_keeps_when_its_process_ended(
+    store: Store, to: SessionStatus
+) -> None:
+    session = add_session(store, begin(store))
+    store.activate_session(session.id, pid=1, pid_started=1.0, now=NOON)
+    paused = end(store, session, SessionStatus.PAUSED, cost_usd=0.5, cost_basis=CostBasis.REPORTED)
+    assert paused.status is SessionStatus.PAUSED
+    assert store.leave_paused(paused.id, to) == replace(paused, status=to)
+    with pytest.raises(Conflict, match=f"expected to be paused, but it is {to}"):
+        store.leave_paused(paused.id, to)
+
+
+def test_a_paused_session_does_not_run_again_and_others_do_not_leave_that_state(store: Store) -> None:
+    session = add_session(store, begin(store))
+    with pytest.raises(Conflict, match="expected to be paused, but it is created"):
+        store.leave_paused(session.id, SessionStatus.EXPIRED)
+    with pytest.raises(ValueError, match="does not become active"):
+        store.leave_paused(session.id, SessionStatus.ACTIVE)
+    with pytest.raises(NotFound, match="no session 99"):
+        store.leave_paused(99, SessionStatus.EXPIRED)
 
 
 def test_an_end_may_expect_another_status_than_unfinished(store: Store) -> None:

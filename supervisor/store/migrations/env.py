@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from supervisor.store.tables import declared_schema
+from supervisor.store.declared import declared_schema
 
 context.configure(
     connection=context.config.attributes["connection"],

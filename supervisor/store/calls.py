@@ -1,0 +1,117 @@
+"""The guard's answers to tool calls, and how the calls ended. Does I/O. Called from ``guard``, ``climb`` and ``cli``.
+
+An answer is recorded before it is given, so a call that runs without one was never decided here.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, RowMapping, Select, func, select, update
+
+from supervisor.errors import Conflict, NotFound, StoreError
+from supervisor.model.guarding import CallOutcome, RecordedCall
+from supervisor.model.permission import Decision, ToolCall, Verdict
+from supervisor.model.session import ToolCalls
+from supervisor.store.engine import Database
+from supervisor.store.guard_tables import TOOL_CALLS
+from supervisor.store.mapping import Values
+from supervisor.store.statements import inserted
+
+
+class Calls:
+    """The tool calls of a ``Store``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record_call(
+        self, *, session: int, cycle: int, call: ToolCall, text: str, decision: Decision, now: datetime
+    ) -> RecordedCall:
+        """Record an answer that is about to be given. ``Conflict`` when the same call is asked about at the same time.
+
+        Asking again later is a new answer. A deferred call that a forked session asks about is that session's own.
+        """
+        asked = TOOL_CALLS.c.session_id == session, TOOL_CALLS.c.tool_use_id == call.tool_use_id
+        values: Values = {
+            "session_id": session,
+            "cycle_id": cycle,
+            "tool_use_id": call.tool_use_id,
+            "ask": select(func.coalesce(func.max(TOOL_CALLS.c.ask), 0) + 1).where(*asked).scalar_subquery(),
+            "tool": call.tool,
+            "input": call.input,
+            "text": text,
+            "verdict": decision.verdict,
+            "rule": decision.rule,
+            "sentence": decision.sentence,
+            "at": now,
+        }
+        with self._database.writing() as connection:
+            return _call_of(inserted(connection, TOOL_CALLS, values))
+
+    def end_call(self, *, session: int, tool_use_id: str, failed: bool, now: datetime) -> RecordedCall:
+        """Record how a call ended that was let through. ``Conflict`` when it was not, or has ended already."""
+        values: Values = {"outcome": CallOutcome.FAILED if failed else CallOutcome.SUCCEEDED, "ended_at": now}
+        running = TOOL_CALLS.c.verdict == Verdict.ALLOW, TOOL_CALLS.c.outcome.is_(None)
+        newest = _newest(session, tool_use_id).with_only_columns(TOOL_CALLS.c.id).scalar_subquery()
+        statement = update(TOOL_CALLS).where(TOOL_CALLS.c.id == newest, *running).values(values).returning(TOOL_CALLS)
+        with self._database.writing() as connection:
+            row = connection.execute(statement).mappings().one_or_none()
+            if row is None:
+                raise _why_not_ended(connection, session, tool_use_id)
+            return _call_of(row)
+
+    def calls(self, session: int) -> list[RecordedCall]:
+        """The answers a session got, in the order they were given."""
+        statement = select(TOOL_CALLS).where(TOOL_CALLS.c.session_id == session).order_by(TOOL_CALLS.c.id)
+        with self._database.reading() as connection:
+            return [_call_of(row) for row in connection.execute(statement).mappings()]
+
+    def call_counts(self, session: int) -> ToolCalls:
+        """How many answers of each kind a session got."""
+        statement = select(TOOL_CALLS.c.verdict, func.count()).where(TOOL_CALLS.c.session_id == session)
+        with self._database.reading() as connection:
+            rows = connection.execute(statement.group_by(TOOL_CALLS.c.verdict)).all()
+        counts = {Verdict(verdict): count for verdict, count in rows}
+        return ToolCalls(
+            allowed=counts.get(Verdict.ALLOW, 0),
+            denied=counts.get(Verdict.DENY, 0),
+            deferred=counts.get(Verdict.DEFER, 0),
+        )
+
+    def allowed(self, session: int, tool_use_id: str) -> bool:
+        """Whether the newest answer to this call was to let it through: what has run without that is a breach."""
+        statement = _newest(session, tool_use_id).with_only_columns(TOOL_CALLS.c.verdict)
+        with self._database.reading() as connection:
+            return connection.execute(statement).scalar() == Verdict.ALLOW
+
+
+def _newest(session: int, tool_use_id: str) -> Select[tuple[object, ...]]:
+    same_call = TOOL_CALLS.c.session_id == session, TOOL_CALLS.c.tool_use_id == tool_use_id
+    return select(TOOL_CALLS).where(*same_call).order_by(TOOL_CALLS.c.ask.desc()).limit(1)
+
+
+def _why_not_ended(connection: Connection, session: int, tool_use_id: str) -> StoreError:
+    row = connection.execute(_newest(session, tool_use_id)).mappings().one_or_none()
+    if row is None:
+        return NotFound(f"Session {session} never asked about the tool call {tool_use_id}.")
+    if row["verdict"] != Verdict.ALLOW:
+        return Conflict(f"The tool call {tool_use_id} of session {session} was not let through.")
+    return Conflict(f"The tool call {tool_use_id} of session {session} has {row['outcome']} already.")
+
+
+def _call_of(row: RowMapping) -> RecordedCall:
+    return RecordedCall(
+        id=row["id"],
+        session_id=row["session_id"],
+        cycle_id=row["cycle_id"],
+        tool_use_id=row["tool_use_id"],
+        ask=row["ask"],
+        tool=row["tool"],
+        input=row["input"],
+        text=row["text"],
+        verdict=Verdict(row["verdict"]),
+        rule=row["rule"],
+        sentence=row["sentence"],
+        at=row["at"],
+        outcome=None if row["outcome"] is None else CallOutcome(row["outcome"]),
+        ended_at=row["ended_at"],
+    )
