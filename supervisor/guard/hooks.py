@@ -1,0 +1,53 @@
+"""The settings that make a CLI ask before every tool call. Pure. Called from climb.launch for each run.
+
+A CLI goes ahead when a hook fails in any way but exit code 2, so the command turns every other ending into that one: a
+client that is missing, crashes, hangs, is cut short, or says nothing. Three more locks stand behind it: ``onFailure``,
+which CLIs from 2.1.325 on obey, a limit for the hook that no run lives to see, and that the CLI is told of no tool that
+is allowed without the hook's word (``--allowedTools`` stays empty in a guarded run).
+"""
+
+import json
+import shlex
+from pathlib import Path
+
+from supervisor.guard.bounds import Bounds
+from supervisor.guard.post import Post
+from supervisor.guard.wire import AFTER, AFTER_FAILURE, BEFORE
+
+CLIENT = Path(__file__).with_name("client.py")
+
+_UNANSWERED = "This call is refused, because the guard gave no answer."
+
+
+def hook_settings(post: Post, bounds: Bounds, *, python: str, client: Path = CLIENT) -> str:
+    """The JSON for ``--settings``. ``python`` is the interpreter that starts the client."""
+    words = [python, "-I", "-S", str(client), str(post.socket), str(post.secret_file), str(bounds.client_seconds)]
+    # SIGKILL: the only signal that also ends a client which was stopped.
+    ask = shlex.join(["timeout", "-s", "KILL", str(bounds.watchdog_seconds), *words])
+    before = {
+        "type": "command",
+        "command": _or_refuse(ask),
+        "timeout": bounds.hook_seconds,
+        "onFailure": "block",
+    }
+    after = {
+        "type": "command",
+        # What has run has run: a failure to say so must not look like a failure of the call.
+        "command": f"{ask} >/dev/null 2>&1 || exit 0",
+        "timeout": bounds.hook_seconds,
+    }
+    hooks = {
+        BEFORE: [{"matcher": "*", "hooks": [before]}],
+        AFTER: [{"matcher": "*", "hooks": [after]}],
+        AFTER_FAILURE: [{"matcher": "*", "hooks": [after]}],
+    }
+    return json.dumps({"hooks": hooks}, separators=(",", ":"))
+
+
+def _or_refuse(ask: str) -> str:
+    """Print the client's answer if it ended well and is one; else exit 2, with a reason unless the client gave one."""
+    return (
+        f"answer=$({ask}); ended=$?; "
+        """case "$ended$answer" in '0{"hookSpecificOutput":'*) printf '%s\\n' "$answer" && exit 0 ;; esac; """
+        f"""[ "$ended" = 2 ] || echo {shlex.quote(_UNANSWERED)} >&2; exit 2"""
+    )
