@@ -3,11 +3,20 @@
 Commands are declared in ``app`` and each imports what it needs only when it runs: start-up time is part of every cycle.
 """
 
+import io
 import sys
 
 
 def main() -> None:
     """The entry point of the installed command."""
     from supervisor.cli.app import app
+    from supervisor.cli.reader import deliver
 
-    sys.exit(app())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What a model says may hold characters that this terminal's encoding has not; a "?" is better than no line.
+            stream.reconfigure(errors="replace")
+    try:
+        sys.exit(app())
+    finally:
+        deliver()

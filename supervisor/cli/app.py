@@ -50,9 +50,11 @@ def top(
     """Nothing of its own: options before the command."""
 
 
-@app.command()
+@app.command(short_help="Write a configuration to start from.")
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write.", show_default=False)] = Path(),
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to write; here if not given.", show_default=False)
+    ] = Path(),
     prompts: Annotated[bool, typer.Option("--prompts", help="Also copy the prompts, to make them your own.")] = False,
 ) -> None:
     """Write a commented configuration, model table and environment description to start from. Never overwrites."""
@@ -75,7 +77,7 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
         raise typer.Exit(examine(config, as_json=as_json))
 
 
-@app.command()
+@app.command(short_help="Watch an incident climbed with a scripted model, at no cost.")
 def demo(verbose: Verbose = False) -> None:
     """Climb a whole incident on the real Claude CLI with a scripted model. No key, no configuration, no cost."""
     with exit_with():
@@ -84,7 +86,7 @@ def demo(verbose: Verbose = False) -> None:
         raise typer.Exit(run_demo(verbose=verbose))
 
 
-@app.command()
+@app.command(short_help="Run your own ladder with a scripted model, at no cost.")
 def rehearse(
     scenario: Annotated[
         str, typer.Argument(metavar="SCENARIO", help="A scenario file, or demo, healthy, unresolved, endless.")
@@ -107,7 +109,7 @@ def rehearse(
 @app.command()
 def cycle(
     schedule: Annotated[
-        str | None, typer.Argument(metavar="[SCHEDULE]", help="Which schedule; the first one if not given.")
+        str | None, typer.Argument(metavar="SCHEDULE", help="Which schedule; the first one if not given.")
     ] = None,
     config: Config = None,
     dry_run: Annotated[
@@ -155,7 +157,12 @@ def chains(
     config: Config = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many.")] = 20,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="S", help="Only cycles with this status, e.g. unresolved.")
+        str | None,
+        typer.Option(
+            "--status",
+            metavar="S",
+            help="Only these: running, healthy, resolved, unresolved, blocked, paused, failed, stopped or skipped.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -168,7 +175,7 @@ def chains(
 
 @app.command()
 def chain(
-    record: Annotated[int | None, typer.Argument(metavar="[ID]", help="Any session record of the chain.")] = None,
+    record: Annotated[int | None, typer.Argument(metavar="ID", help="Any session record of the chain.")] = None,
     cycle_id: Annotated[
         int | None, typer.Option("--cycle", metavar="N", help="Name the chain by its cycle instead.")
     ] = None,
@@ -186,7 +193,9 @@ def chain(
 def session(
     record: Annotated[int, typer.Argument(metavar="ID", help="The session record.")],
     config: Config = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on printing until the session is over.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on printing until the session is over; with --json, wait for that.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show one record with its messages, tool calls and decisions."""

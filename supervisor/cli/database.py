@@ -20,7 +20,8 @@ def check_schema(config: Path | None, *, as_json: bool) -> int:
 
     state = check(settings_from_process(config).database_url())
     if as_json:
-        print(json.dumps({"ok": state.ok, "current": state.current, "head": state.head, "detail": state.detail}))
+        facts = {"ok": state.ok, "current": state.current, "head": state.head, "detail": state.detail}
+        print(json.dumps({"schema": "opsladder.db/1", **facts}))
     else:
         print(state.detail)
     return SETTLED if state.ok else FAILED

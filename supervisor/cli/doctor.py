@@ -10,7 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from supervisor.claude.probe import find_binary, probe
+from supervisor.cli import words
 from supervisor.cli.exits import FAILED, SETTLED
+from supervisor.cli.show import existing_store
 from supervisor.climb.brief import LOST
 from supervisor.errors import ConfigError, OpsladderError
 from supervisor.model.runtime import Runtime
@@ -50,10 +52,7 @@ def examine(config: Path | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"schema": "opsladder.doctor/1", "ok": not failed, "findings": [asdict(f) for f in findings]}))
     else:
-        for finding in findings:
-            print(f"{_SIGNS[finding.grade]} {finding.check:<11} {finding.detail}")
-            if finding.remedy:
-                print(f"{'':16}→ {finding.remedy}")
+        _print(findings)
         print("\nA cycle would fail." if failed else "\nA cycle would run.")
     return FAILED if failed else SETTLED
 
@@ -61,11 +60,25 @@ def examine(config: Path | None, *, as_json: bool) -> int:
 _SIGNS = {Grade.OK: "ok ", Grade.WARNING: "!  ", Grade.PROBLEM: "NO "}
 
 
+def _print(findings: list[Finding]) -> None:
+    from rich.text import Text
+
+    from supervisor.cli.screen import Screen
+
+    screen = Screen()
+    for finding in findings:
+        head = f"{_SIGNS[finding.grade]} {finding.check:<11} "
+        screen.hang_whole(Text(head), words.harmless(finding.detail))
+        if finding.remedy:
+            screen.hang_whole(Text("→ ".rjust(len(head))), words.harmless(finding.remedy))
+
+
 async def _all(config: Path | None) -> list[Finding]:
     try:
         settings = settings_from_process(config)
     except ConfigError as error:
-        return [Finding(check="config", grade=Grade.PROBLEM, detail=error.message, remedy=error.remedy)]
+        remedy = error.remedy or "Correct it; `opsladder init` writes a configuration that works."
+        return [Finding(check="config", grade=Grade.PROBLEM, detail=error.message, remedy=remedy)]
     findings = [_ok("config", str(settings.source) if settings.source else "none found: every setting has its default")]
     runtime: Runtime | None = None
     try:
@@ -79,9 +92,10 @@ async def _all(config: Path | None) -> list[Finding]:
     findings.append(_credentials(settings))
     findings.append(_attempt("prompts", lambda: _prompts(settings)))
     findings.append(_attempt("database", lambda: _database(settings)))
-    findings += [_directory("state", settings.state.dir), _directory("work", settings.claude.work_dir, must_exist=True)]
-    findings.append(_schedules(settings))
-    if runtime is not None:
+    findings.append(_state(settings.state.dir))
+    place = _work(settings.claude.work_dir)
+    findings += [place, _schedules(settings)]
+    if runtime is not None and place.grade is not Grade.PROBLEM:
         findings.append(await _fixed_size(settings, runtime))
     return findings
 
@@ -113,7 +127,7 @@ def _credentials(settings: Settings) -> Finding:
     if named:
         return _ok("credentials", f"{', '.join(named)} set")
     base = env.get("CLAUDE_CONFIG_DIR") or str(Path(env.get("HOME", "/")) / ".claude")
-    if (Path(base) / ".credentials.json").is_file():
+    if os.access(Path(base) / ".credentials.json", os.R_OK):
         return _ok("credentials", f"a login is stored in {base}")
     return Finding(
         check="credentials",
@@ -155,37 +169,63 @@ def _prompts(settings: Settings) -> Finding:
 def _database(settings: Settings) -> Finding:
     from supervisor.store import check
 
-    state = check(settings.database_url())
+    url = settings.database_url()
+    state = check(url)
     if state.ok:
         return _ok("database", state.detail)
-    created_later = settings.database_url().startswith("sqlite") and state.current is None
-    return Finding(
-        check="database",
-        grade=Grade.OK if created_later else Grade.PROBLEM,
-        detail=state.detail,
-        remedy="The first cycle creates it." if created_later else "Run `opsladder db upgrade`.",
-    )
-
-
-def _directory(check: str, path: Path, *, must_exist: bool = False) -> Finding:
-    existing = path
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    if must_exist and not path.is_dir():
+    if state.current == state.head:
         return Finding(
-            check=check,
+            check="database",
             grade=Grade.PROBLEM,
-            detail=f"{path} is not a directory",
-            remedy="Set claude.work_dir to the directory the agent works in.",
+            detail=state.detail,
+            remedy="Something else has changed its tables: restore it from a backup.",
         )
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+    if url.startswith("sqlite") and (state.current is None or state.current < state.head):
+        how = "is not there yet" if state.current is None else f"has schema {state.current}"
+        return _ok("database", f"{url.partition('///')[2]} {how}; the next cycle brings it to {state.head}")
+    # It refuses, and unlike the check gives the remedy apart.
+    existing_store(settings)
+    return _ok("database", "brought up to date meanwhile")
+
+
+def _state(path: Path) -> Finding:
+    existing = _existing(path)
+    if not existing.is_dir():
+        detail = f"{existing} is not a directory" + ("" if existing == path else f", so {path} cannot be made")
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        detail = f"{existing} is not writable" + ("" if existing == path else f", so {path} cannot be made")
+    else:
+        return _ok("state", f"{path}" + ("" if existing == path else " (will be created)"))
+    remedy = "Set state.dir to a directory of the user that runs opsladder, or correct its owner."
+    return Finding(check="state", grade=Grade.PROBLEM, detail=detail, remedy=remedy)
+
+
+def _work(path: Path) -> Finding:
+    if _existing(path) != path or not path.is_dir() or not os.access(path, os.R_OK | os.X_OK):
         return Finding(
-            check=check,
-            grade=Grade.WARNING if must_exist else Grade.PROBLEM,
-            detail=f"{existing} is not writable",
-            remedy="Correct its owner, or set another directory.",
+            check="work",
+            grade=Grade.PROBLEM,
+            detail=f"{path} is not a directory that this user can enter",
+            remedy="Set claude.work_dir to the directory the agents work in.",
         )
-    return _ok(check, f"{path}" + ("" if path.exists() else " (will be created)"))
+    if not os.access(path, os.W_OK):
+        return Finding(
+            check="work",
+            grade=Grade.WARNING,
+            detail=f"{path} is not writable",
+            remedy="Agents can look from there, but not write there. Set claude.work_dir if they have to.",
+        )
+    return _ok("work", str(path))
+
+
+def _existing(path: Path) -> Path:
+    """The path, or what there is of it. What cannot be looked into counts as the end of it."""
+    for part in reversed((path, *path.parents)):
+        try:
+            part.stat()
+        except OSError:
+            return part.parent
+    return path
 
 
 def _schedules(settings: Settings) -> Finding:
@@ -201,11 +241,11 @@ async def _fixed_size(settings: Settings, runtime: Runtime) -> Finding:
             sizes = await measure_fixed_sizes(settings, runtime, directory=Path(name))
         except OpsladderError as error:
             return _problem("call size", error)
-    return _ok("call size", "fixed bytes of an API call: " + ", ".join(_size(s) for s in sizes))
+    return _ok("call size", "fixed part of an API call: " + ", ".join(_size(s) for s in sizes))
 
 
 def _size(size: FixedSize) -> str:
-    return f"tier {size.tier} {size.bytes:,}"
+    return f"tier {size.tier} {size.bytes / 1000:.1f} kB"
 
 
 def _attempt(check: str, look: Callable[[], Finding]) -> Finding:

@@ -17,13 +17,17 @@ def write_start(directory: Path, *, prompts: bool) -> None:
             (source, directory / "prompts" / source.relative_to(shipped.PROMPTS))
             for source in sorted(shipped.PROMPTS.rglob("*.md"))
         ]
-    try:
-        for source, target in wanted:
-            print(f"{_copy_once(source, target)}  {target}")
-    except OSError as error:
-        raise UsageError(
-            f"{error.filename or directory} cannot be written: {error.strerror}.", remedy="Name a directory of yours."
-        ) from error
+    for source, target in wanted:
+        try:
+            done = _copy_once(source, target)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UsageError(f"{error.filename} is not a directory.", remedy="Name one, or one to be made.") from error
+        except OSError as error:
+            raise UsageError(
+                f"{error.filename or target} cannot be written: {error.strerror}.",
+                remedy="Name a directory of yours on a disk with room.",
+            ) from error
+        print(f"{done}  {target}")
     print(
         "\nNext:\n"
         f"  1. Describe what there is to watch in {directory / 'environment.md'}.\n"
@@ -39,6 +43,11 @@ def _copy_once(source: Path, target: Path) -> str:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:
         return "kept   "
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(source.read_bytes())
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(source.read_bytes())
+    except OSError:
+        # Half a file would be kept by the next `init`.
+        target.unlink()
+        raise
     return "written"

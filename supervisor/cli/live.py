@@ -3,12 +3,17 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.segment import Segment
 from rich.text import Text
+from rich.tree import Tree
 
 from supervisor.cli import words
+from supervisor.cli.plain import PlainLines
+from supervisor.cli.screen import Screen
 from supervisor.cli.tree import chain_tree
 from supervisor.model.cycle import Chain, Cycle
 from supervisor.model.progress import (
@@ -22,7 +27,7 @@ from supervisor.model.progress import (
     TierStarted,
     Watch,
 )
-from supervisor.model.session import Session
+from supervisor.model.session import CostBasis, Session, SessionStatus
 
 
 class _Picture:
@@ -33,6 +38,7 @@ class _Picture:
         self._sessions: dict[int, Session] = {}
         self._final: Chain | None = None
         self._activity: TierActivity | None = None
+        self._began = time.monotonic()
         self._since: dict[int, float] = {}
         self.notices: list[str] = []
 
@@ -40,29 +46,45 @@ class _Picture:
         match progress:
             case CycleStarted(cycle=cycle):
                 self._cycle = cycle
+                self._began = time.monotonic()
             case TierStarted(session=session):
-                self._sessions[session.id] = session
+                # Its record said "created" when it was written; it runs from here on.
+                self._sessions[session.id] = replace(session, status=SessionStatus.ACTIVE)
                 self._since[session.id] = time.monotonic()
                 self._activity = None
-            case TierActivity():
+            case TierActivity(session=session):
                 self._activity = progress
+                self._sessions[session.id] = replace(
+                    self._sessions.get(session.id, session),
+                    status=SessionStatus.ACTIVE,
+                    cost_usd=progress.cost_usd,
+                    cost_basis=CostBasis.UNKNOWN if progress.cost_usd is None else CostBasis.ESTIMATED,
+                )
             case TierEnded(session=session):
                 self._sessions[session.id] = session
                 self._since.pop(session.id, None)
                 self._activity = None
             case Notice(text=text):
-                self.notices.append(text)
+                self.notices.append(words.harmless(text))
             case CycleEnded(chain=chain):
                 self._final = chain
             case TierDecided():
                 pass
 
-    def __rich__(self) -> RenderableType:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self._final is not None:
-            return chain_tree(self._final)
-        if self._cycle is None:
-            return Text("Starting…")
-        return chain_tree(Chain(cycle=self._cycle, sessions=tuple(self._sessions.values())), self._now)
+            yield chain_tree(self._final)
+        elif self._cycle is None:
+            yield Text("Starting…")
+        else:
+            lines = console.render_lines(self._tree(self._cycle), options, pad=False)
+            for line in _what_fits(lines, console.height):
+                yield from line
+                yield Segment.line()
+
+    def _tree(self, cycle: Cycle) -> Tree:
+        chain = Chain(cycle=cycle, sessions=tuple(self._sessions.values()))
+        return chain_tree(chain, self._now, elapsed_seconds=time.monotonic() - self._began)
 
     def _now(self, session: Session) -> list[Text]:
         since = self._since.get(session.id)
@@ -79,11 +101,23 @@ class _Picture:
         ]
 
 
+def _what_fits(lines: list[list[Segment]], height: int) -> list[list[Segment]]:
+    """On a screen too low for the tree, its first line and its end: the end is where something happens."""
+    if len(lines) < height:
+        return lines
+    hidden = len(lines) - (height - 3)
+    return [lines[0], [Segment(f"⋮   {hidden - 1} lines above")], *lines[hidden:]]
+
+
 @contextmanager
 def live_tree(console: Console | None = None) -> Iterator[Watch]:
     """Draw until the cycle is over; the last picture stays on the screen, what a person must know stands below it."""
+    console = console or Screen()
+    if console.is_dumb_terminal:
+        # It cannot draw over what it has drawn.
+        yield PlainLines()
+        return
     picture = _Picture()
-    console = console or Console()
     with Live(picture, console=console, refresh_per_second=8):
         yield picture.take
     for notice in picture.notices:

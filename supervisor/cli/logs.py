@@ -1,23 +1,51 @@
-"""Logs on stderr: a constant sentence, then its fields. Set up once per command."""
+"""Logs on stderr: the time, the level, a constant sentence, its fields. Set up once per command."""
 
+import datetime as dt
+import json
 import logging
 import sys
+from typing import TextIO
 
 _ORDINARY = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
 class _Fields(logging.Formatter):
-    """``level sentence key=value …`` with the time in UTC."""
+    """``time level: sentence key=value …`` with the time in UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = " ".join(
-            f"{key}={value}" for key, value in record.__dict__.items() if key not in _ORDINARY and value is not None
+        fields = "".join(
+            f" {key}={_shown(value)}"
+            for key, value in record.__dict__.items()
+            if key not in _ORDINARY and value is not None
         )
-        line = f"{record.levelname.lower()}: {record.getMessage()}{' ' + fields if fields else ''}"
+        at = dt.datetime.fromtimestamp(record.created, dt.UTC)
+        line = f"{at:%Y-%m-%dT%H:%M:%SZ} {record.levelname.lower()}: {record.getMessage()}{fields}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
+def _shown(value: object) -> str:
+    """A value as one word, or in quotes."""
+    text = str(value)
+    if not text.isprintable():
+        return json.dumps(text)
+    return text if text and not set(text) & set(' "=') else json.dumps(text, ensure_ascii=False)
+
+
+class _ToStderr(logging.StreamHandler[TextIO]):
+    """Writes to what is stderr at the moment: while a live tree is drawn, that is a place above the tree."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        """Whatever the base class sets, the moment decides."""
+
+
 def set_up(*, verbose: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _ToStderr()
     handler.setFormatter(_Fields())
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    # Our own decisions, not what the libraries have to say.
+    logging.getLogger("supervisor").setLevel(logging.INFO if verbose else logging.WARNING)

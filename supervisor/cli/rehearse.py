@@ -8,6 +8,7 @@ from pathlib import Path
 from supervisor.cli import logs
 from supervisor.cli.cycle import CycleOptions, climb_once, show_while
 from supervisor.cli.exits import exit_code
+from supervisor.errors import ConfigError
 from supervisor.model.cycle import Chain, Trigger
 from supervisor.model.progress import Watch
 from supervisor.rehearsal.demo_site import build_demo_site
@@ -16,7 +17,7 @@ from supervisor.rehearsal.scenario_file import builtin_scenarios, find_scenario,
 from supervisor.rehearsal.stage import cued, stage
 from supervisor.settings import Settings, demo_settings, settings_from_process
 
-_NO_COST = "The model is scripted: no key is used and no money is spent. Costs are what a real model would bill."
+_NO_COST = "The model is scripted: no key is used and no money is spent.\nCosts are what a real model would bill."
 
 
 def run_demo(*, verbose: bool) -> int:
@@ -29,12 +30,12 @@ def run_demo(*, verbose: bool) -> int:
         settings = demo_settings(work_dir=site, directory=directory)
         scenario = load_scenario(builtin_scenarios()["demo"], placeholders=placeholders)
         print(f"{scenario.title}\n{_NO_COST}")
-        print(f"The CLI, the commands and the broken service are real, in {site}.\n")
+        print(f"The CLI, the commands and the broken service are real, in\n{site}.\n")
         chain = show_while(
             False, lambda watch: asyncio.run(_climb(settings, scenario, directory, CycleOptions(), Trigger.DEMO, watch))
         )
         print(f"\n$ cat {site / 'run' / 'web.state'}\n{(site / 'run' / 'web.state').read_text().strip()}")
-    print("\nThat was `opsladder cycle`: three tiers, one conversation. Next: `opsladder init`, `opsladder doctor`.")
+    print("\nThat was `opsladder cycle`: three tiers, one conversation.\nNext: `opsladder init`, `opsladder doctor`.")
     return exit_code(chain.cycle.status)
 
 
@@ -42,7 +43,7 @@ def run_rehearsal(scenario_name: str, config: Path | None, *, dry_run: bool, as_
     """The operator's own configuration, prompts and rules against a scenario."""
     logs.set_up(verbose=verbose)
     settings = settings_from_process(config)
-    path = find_scenario(scenario_name)
+    path = _scenario_file(scenario_name)
     with tempfile.TemporaryDirectory(prefix="opsladder-rehearsal-") as name:
         directory = Path(name).resolve()
         builtin = path in builtin_scenarios().values()
@@ -55,6 +56,15 @@ def run_rehearsal(scenario_name: str, config: Path | None, *, dry_run: bool, as_
             as_json, lambda watch: asyncio.run(_climb(settings, scenario, directory, options, Trigger.MANUAL, watch))
         )
     return exit_code(chain.cycle.status)
+
+
+def _scenario_file(name: str) -> Path:
+    try:
+        return find_scenario(name)
+    except OSError as error:
+        raise ConfigError(
+            f"The scenario {name} cannot be looked at: {error.strerror}.", remedy="Make it readable for this user."
+        ) from error
 
 
 async def _climb(

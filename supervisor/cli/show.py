@@ -3,8 +3,9 @@
 import datetime as dt
 import json
 import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from supervisor.cli import words
 from supervisor.errors import NotFound, UsageError
@@ -13,9 +14,14 @@ from supervisor.model.document import chain_document, timestamp
 from supervisor.settings import Settings, settings_from_process
 
 if TYPE_CHECKING:
-    from supervisor.store import Store
+    from rich.text import Text
+
+    from supervisor.store import CostBy, CostRow, Store
+
+_Found = TypeVar("_Found")
 
 _AGE = re.compile(r"(\d+)([smhd])")
+_LARGEST_ID = 2**63 - 1
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -24,47 +30,103 @@ def existing_store(settings: Settings) -> "Store | None":
     from supervisor.store import open_store
 
     url = settings.database_url()
-    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///").split("?")[0]).exists():
-        return None
-    return open_store(url, create=False)
+    return None if _is_missing_file(url) else open_store(url, create=False)
+
+
+def _is_missing_file(url: str) -> bool:
+    scheme, _, path = url.partition("///")
+    try:
+        return scheme == "sqlite:" and not Path(path.split("?")[0]).exists()
+    except OSError:
+        # The store says why it cannot be looked at.
+        return False
+
+
+def recorded(settings: Settings) -> "Store":
+    """The store of someone who asks for a record: there has to be one."""
+    store = existing_store(settings)
+    if store is None:
+        raise NotFound("No cycle has run yet.", remedy="`opsladder cycle` runs one, `opsladder demo` shows one.")
+    return store
+
+
+def find(look_up: Callable[[int], _Found], number: int) -> _Found:
+    """A cycle or a session record by its number."""
+    remedy = "`opsladder chains` lists cycles and records."
+    if not 0 < number <= _LARGEST_ID:
+        raise NotFound(f"There is no number {number}.", remedy=remedy)
+    try:
+        return look_up(number)
+    except NotFound as error:
+        raise NotFound(error.message, remedy=remedy) from error
 
 
 def show_chains(config: Path | None, *, limit: int, status: str | None, as_json: bool) -> None:
     wanted = _status(status)
     store = existing_store(settings_from_process(config))
-    found = store.chains(limit, status=wanted) if store else []
+    found = store.chains(min(limit, _LARGEST_ID), status=wanted) if store else []
     if as_json:
         print(json.dumps({"schema": "opsladder.chains/1", "chains": [chain_document(c) for c in found]}))
-        return
-    if not found:
+    elif found:
+        _print_chains(found)
+    else:
         print("No cycle has run yet." if wanted is None else f"No cycle is {wanted.value}.")
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("cycle", "started (UTC)", "schedule", "status", "tiers", "records", "cost", "took"):
-        table.add_column(heading, justify="right" if heading in ("cycle", "cost", "took") else "left", no_wrap=True)
-    table.add_column("what", overflow="ellipsis", no_wrap=True)
-    for chain in found:
-        table.add_row(*_row(chain))
-    Console().print(table)
 
 
-def _row(chain: Chain) -> list[str]:
+def _print_chains(chains: Sequence[Chain]) -> None:
+    """Two lines each: the figures in columns, then what is to be said of it."""
+    from rich.text import Text
+
+    from supervisor.cli.screen import Screen
+
+    headings = ("cycle", "started (UTC)", "schedule", "status", "tier", "records", "cost", "took")
+    rows = [_row(chain) for chain in chains]
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    screen = Screen()
+    screen.print(Text(_in_columns(headings, widths), "bold"))
+    for chain, row in zip(chains, rows, strict=True):
+        line = Text(_in_columns(row, widths))
+        line.highlight_words([row[3]], words.CYCLE_SIGNS[chain.cycle.status][1])
+        screen.print(line, highlight=False)
+        screen.hang(Text(" " * (widths[0] + 2)), _said_of(chain))
+
+
+def _in_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *middle, cost, took = (
+        cell.ljust(width) if 0 < number < len(cells) - 2 else cell.rjust(width)
+        for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *middle, cost, took])
+
+
+def _row(chain: Chain) -> tuple[str, ...]:
     cycle = chain.cycle
-    sign, colour = words.CYCLE_SIGNS[cycle.status]
-    return [
+    return (
         str(cycle.id),
-        cycle.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M"),
+        f"{cycle.started_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}",
         cycle.schedule,
-        f"[{colour}]{sign} {cycle.status.value}[/]" + (f" ({cycle.reason})" if cycle.reason else ""),
-        "→".join(dict.fromkeys(str(s.tier) for s in chain.sessions)) or "-",
-        ",".join(str(s.id) for s in chain.sessions) or "-",
-        words.money(chain.cost_usd, exact=chain.cost_is_exact) if chain.sessions else "-",
+        f"{words.CYCLE_SIGNS[cycle.status][0]} {cycle.status.value}",
+        str(max((s.tier for s in chain.sessions), default="-")),
+        _numbers([s.id for s in chain.sessions]),
+        words.money(chain.cost_usd, exact=chain.cost_is_exact, unknown="unknown") if chain.sessions else "-",
         words.duration(chain.duration_seconds),
-        words.one_line(cycle.detail or "", 200).replace("[", r"\["),
-    ]
+    )
+
+
+def _numbers(ids: Sequence[int]) -> str:
+    """``12-14`` when nothing is missing between the first and the last, else each."""
+    if len(ids) > 1 and ids[-1] - ids[0] == len(ids) - 1:
+        return f"{ids[0]}-{ids[-1]}"
+    return ",".join(map(str, ids)) or "-"
+
+
+def _said_of(chain: Chain) -> "Text":
+    from rich.text import Text
+
+    cycle = chain.cycle
+    said = Text("dry run, " if cycle.dry_run and cycle.reason != "dry_run" else "", "yellow")
+    said.append(f"{cycle.reason}: " if cycle.reason else "", "bold")
+    return said.append(words.one_line(cycle.detail or "", 200), "italic")
 
 
 def show_chain(config: Path | None, *, record: int | None, cycle: int | None, as_json: bool) -> None:
@@ -72,18 +134,15 @@ def show_chain(config: Path | None, *, record: int | None, cycle: int | None, as
         raise UsageError(
             "Name a chain either by a session record or with --cycle.", remedy="`opsladder chains` lists both."
         )
-    store = existing_store(settings_from_process(config))
-    if store is None:
-        raise NotFound("No cycle has run yet.")
-    chain = store.chain(cycle) if cycle is not None else store.chain_of(record or 0)
+    store = recorded(settings_from_process(config))
+    chain = find(store.chain, cycle) if cycle is not None else find(store.chain_of, record or 0)
     if as_json:
         print(json.dumps(chain_document(chain)))
         return
-    from rich.console import Console
-
+    from supervisor.cli.screen import Screen
     from supervisor.cli.tree import chain_tree
 
-    Console().print(chain_tree(chain))
+    Screen().print(chain_tree(chain))
 
 
 def show_cost(config: Path | None, *, since: str | None, by: str, as_json: bool) -> None:
@@ -93,7 +152,7 @@ def show_cost(config: Path | None, *, since: str | None, by: str, as_json: bool)
         grouping = CostBy(by)
     except ValueError:
         raise UsageError(f"Cost cannot be shown by {by!r}.", remedy=f"Use one of {', '.join(CostBy)}.") from None
-    start = moment(since, now=dt.datetime.now(dt.UTC)) if since else None
+    start = None if since is None else moment(since, now=dt.datetime.now(dt.UTC))
     store = existing_store(settings_from_process(config))
     rows = store.cost(start, grouping) if store else []
     if as_json:
@@ -101,49 +160,65 @@ def show_cost(config: Path | None, *, since: str | None, by: str, as_json: bool)
             "schema": "opsladder.cost/1",
             "since": timestamp(start),
             "by": grouping.value,
-            "total_usd": sum(r.cost_usd for r in rows if r.cost_usd is not None) if rows else 0.0,
-            "rows": [
-                {
-                    grouping.value: row.key,
-                    "cost_usd": row.cost_usd,
-                    "sessions": row.sessions,
-                    "estimated": row.estimated,
-                    "unknown": row.unknown,
-                    "input_tokens": row.tokens.input,
-                    "output_tokens": row.tokens.output,
-                    "cache_read_tokens": row.tokens.cache_read,
-                    "cache_write_tokens": row.tokens.cache_write,
-                }
-                for row in rows
-            ],
+            "total_usd": _total(rows),
+            "total_is_exact": _is_exact(rows),
+            "rows": [_cost_document(row, grouping) for row in rows],
         }
         print(json.dumps(document))
-        return
-    if not rows:
+    elif rows:
+        _print_costs(rows, grouping)
+    else:
         print("Nothing was spent.")
-        return
-    from rich.console import Console
+
+
+def _total(rows: Sequence["CostRow"]) -> float | None:
+    """What is known to be spent; ``None`` when there is something and the cost of none of it is known."""
+    known = [row.cost_usd for row in rows if row.cost_usd is not None]
+    return sum(known, start=0.0) if known or not rows else None
+
+
+def _is_exact(rows: Iterable["CostRow"]) -> bool:
+    return not any(row.estimated or row.unknown for row in rows)
+
+
+def _cost_document(row: "CostRow", grouping: "CostBy") -> dict[str, object]:
+    return {
+        grouping.value: int(row.key) if grouping.value == "tier" else row.key,
+        "cost_usd": row.cost_usd,
+        "sessions": row.sessions,
+        "estimated": row.estimated,
+        "unknown": row.unknown,
+        "input_tokens": row.tokens.input,
+        "output_tokens": row.tokens.output,
+        "cache_read_tokens": row.tokens.cache_read,
+        "cache_write_tokens": row.tokens.cache_write,
+    }
+
+
+def _print_costs(rows: Sequence["CostRow"], grouping: "CostBy") -> None:
     from rich.table import Table
 
+    from supervisor.cli.screen import Screen
+
+    notes = [_note(row) for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(grouping.value)
-    for heading in ("cost", "sessions", "read", "cached", "written", "notes"):
-        table.add_column(heading, justify="right" if heading != "notes" else "left")
-    for row in rows:
-        notes = [f"{n} {what}" for n, what in ((row.estimated, "estimated"), (row.unknown, "of unknown cost")) if n]
-        table.add_row(
-            row.key,
-            words.money(row.cost_usd, exact=not row.estimated),
-            str(row.sessions),
-            words.count(row.tokens.read),
-            words.count(row.tokens.cache_read),
-            words.count(row.tokens.output),
-            ", ".join(notes),
-        )
-    table.add_section()
-    known = [r.cost_usd for r in rows if r.cost_usd is not None]
-    table.add_row("total", words.money(sum(known) if known else None), str(sum(r.sessions for r in rows)))
-    Console().print(table)
+    table.add_column(grouping.value, overflow="fold")
+    for heading in ("cost", "sessions", "tokens read", "from cache", "written"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    if any(notes):
+        table.add_column("")
+    for row, note in zip(rows, notes, strict=True):
+        cost = words.money(row.cost_usd, exact=_is_exact([row]), unknown="unknown")
+        tokens = [words.count(number) for number in (row.tokens.read, row.tokens.cache_read, row.tokens.output)]
+        table.add_row(row.key, cost, str(row.sessions), *tokens, *([note] if any(notes) else []))
+    total = words.money(_total(rows), exact=_is_exact(rows), unknown="unknown")
+    table.add_row("total", total, str(sum(row.sessions for row in rows)), style="bold")
+    Screen().print(table)
+
+
+def _note(row: "CostRow") -> str:
+    counts = ((row.estimated, "estimated"), (row.unknown, "of unknown cost"))
+    return ", ".join(f"{number} {what}" for number, what in counts if number)
 
 
 def moment(text: str, *, now: dt.datetime) -> dt.datetime:

@@ -1,21 +1,27 @@
 """`opsladder session`: one record with all that was said and done in it. Reads the store. Called from ``app``."""
 
+import datetime as dt
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
 from supervisor.cli import words
-from supervisor.cli.show import existing_store
+from supervisor.cli.screen import Screen
+from supervisor.cli.show import find, recorded
 from supervisor.cli.tree import session_lines
-from supervisor.errors import NotFound
+from supervisor.errors import OpsladderError
 from supervisor.model.cycle import Chain, Event, EventKind
-from supervisor.model.document import event_document, resume_saving, session_document
+from supervisor.model.document import resume_saving, session_document
 from supervisor.model.report import Level
 from supervisor.model.session import UNFINISHED, Session
 from supervisor.settings import settings_from_process
+
+if TYPE_CHECKING:
+    from supervisor.store import Store
 
 _POLL_SECONDS = 0.5
 _SHOWN = 2_000
@@ -35,73 +41,117 @@ _LABELS = {
 
 
 def show_session(config: Path | None, *, record: int, follow: bool, as_json: bool) -> None:
-    """Print the record; with ``follow`` go on until it is over (with ``as_json`` one event a line meanwhile)."""
-    store = existing_store(settings_from_process(config))
-    if store is None:
-        raise NotFound("No cycle has run yet.")
-    session = store.session(record)
-    events = store.events(session_id=record)
-    if not follow:
-        chain = store.chain(session.cycle_id)
-        if as_json:
-            print(json.dumps(session_document(session, chain, events)))
-            return
-        console = Console()
-        console.print(_head(session, chain))
-        for event in events:
-            _print_event(console, event)
+    """Print the record; with ``follow`` while it grows, or with ``as_json`` as one document once it is over."""
+    store = recorded(settings_from_process(config))
+    session = find(store.session, record)
+    follow = follow and session.status in UNFINISHED
+    if as_json:
+        if follow:
+            for _ in _while_it_grows(store, session):
+                pass
+            session = store.session(record)
+        events = store.events(session_id=record)
+        print(json.dumps(session_document(session, store.chain(session.cycle_id), events)))
         return
-    console = Console()
+    screen = Screen()
+    _print_head(screen, session, store)
+    for event in _while_it_grows(store, session) if follow else store.events(session_id=record):
+        _print_event(screen, event)
+    if follow:
+        screen.print()
+        _print_head(screen, store.session(record), store)
+
+
+def _while_it_grows(store: "Store", session: Session) -> Iterator[Event]:
+    """The events of a session up to its end, each as soon as it is recorded."""
+    seen = 0
     while True:
-        for event in events:
-            if as_json:
-                print(json.dumps(event_document(event)), flush=True)
-            else:
-                _print_event(console, event)
-        seen = events[-1].id if events else 0
+        # The status before the events: what was written before the end is not missed.
+        session = store.session(session.id)
+        for event in store.events(session_id=session.id, after_id=seen):
+            seen = event.id
+            yield event
         if session.status not in UNFINISHED:
-            break
+            return
+        if _is_orphaned(store, session):
+            raise OpsladderError(
+                f"Nobody runs record {session.id} any more: its supervisor is gone.",
+                remedy="The next cycle settles it.",
+            )
         # Following is looking again: the one wait of this command, ended by the session's own end or Ctrl-C.
         time.sleep(_POLL_SECONDS)
-        session = store.session(record)
-        events = store.events(session_id=record, after_id=seen)
-    if not as_json:
-        console.print(_head(session, store.chain(session.cycle_id)))
 
 
-def _head(session: Session, chain: Chain) -> Text:
-    facts = [
-        f"session id   {session.session_id or 'not known'}",
-        f"model        {session.model}" + (f" = {session.model_id}" if session.model_id else ""),
-        f"directory    {session.work_dir}",
-        f"fixed size   first call read {words.count(session.first_call_tokens)} tokens, "
-        f"{session.prompt_bytes or 0} bytes of it our prompt",
-    ]
+def _is_orphaned(store: "Store", session: Session) -> bool:
+    """Whether a session that has not ended never will, because the supervisor that ran it is dead."""
+    # Here, because only following needs to know about processes.
+    from supervisor.climb.owner import is_gone
+
+    owner = next((owner for cycle, owner in store.running_cycles() if cycle.id == session.cycle_id), None)
+    if owner is not None and not is_gone(owner):
+        return False
+    # It may have ended between the two looks.
+    return store.session(session.id).status in UNFINISHED
+
+
+def _print_head(screen: Screen, session: Session, store: "Store") -> None:
+    facts = _facts(session, store.chain(session.cycle_id))
+    screen.print(session_lines(session, []), highlight=False)
+    for name, fact in facts.items():
+        screen.hang_whole(Text(f"{name:<12} ", "bright_black"), words.harmless(fact))
+    screen.print()
+
+
+def _facts(session: Session, chain: Chain) -> dict[str, str]:
+    began = session.started_at or session.created_at
+    facts = {
+        "cycle": f"{session.cycle_id} of {chain.cycle.schedule}, {chain.cycle.status.value}",
+        "started": f"{began.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC",
+        "session id": session.session_id or "unknown",
+        "model": session.model + (f" = {session.model_id}" if session.model_id else ""),
+        "directory": session.work_dir,
+        "our prompt": "unknown" if session.prompt_bytes is None else f"{session.prompt_bytes:,} bytes",
+        "first call": f"{words.count(session.first_call_tokens)} tokens read",
+    }
     if session.tokens:
         used = session.tokens
-        facts.append(
-            f"tokens       {words.count(used.input)} in, {words.count(used.output)} out, "
+        facts["tokens"] = (
+            f"{words.count(used.input)} in, {words.count(used.output)} out, "
             f"{words.count(used.cache_read)} from cache, {words.count(used.cache_write)} to cache"
         )
     saving = resume_saving(session, chain)
     if saving:
-        facts.append(
-            f"resuming     read {saving['read_tokens']} tokens instead of the {saving['fresh_alternative_tokens']} "
-            "the tiers before had to read"
+        facts["resuming"] = (
+            f"its first call read {saving['read_tokens']} tokens; the tiers before had to read "
+            f"{saving['fresh_alternative_tokens']} to know as much"
         )
+    if session.status not in UNFINISHED:
+        facts["ending"] = ", ".join(_ending(session))
     if session.unknown_lines:
-        facts.append(f"unreadable   {session.unknown_lines} lines of its output")
-    return session_lines(session, [Text(fact, "bright_black") for fact in facts])
+        facts["unreadable"] = f"{words.several(session.unknown_lines, 'line')} of its output"
+    return facts
 
 
-def _print_event(console: Console, event: Event) -> None:
+def _ending(session: Session) -> Iterator[str]:
+    if session.failure:
+        yield session.failure.value
+    yield f"exit code {'unknown' if session.exit_code is None else session.exit_code}"
+    yield f"stop reason {session.stop_reason or 'unknown'}"
+    yield "turns unknown" if session.num_turns is None else words.several(session.num_turns, "turn")
+
+
+def _print_event(screen: Screen, event: Event) -> None:
     label, style = _LABELS[event.kind]
-    failed = bool(event.data.get("is_error")) or event.level is Level.CRITICAL
-    text = event.text if len(event.text) <= _SHOWN else f"{event.text[:_SHOWN]}\n… ({len(event.text)} characters)"
-    line = Text(f"{event.at:%H:%M:%S} ", "bright_black")
-    line.append(f"{label:>10}{' FAILED' if failed else ''}  ", "red" if failed else style)
+    head = Text(f"{event.at.astimezone(dt.UTC):%H:%M:%S} ", "bright_black")
+    head.append(f"{label:>10}  ", style)
+    body = Text()
+    if event.data.get("is_error") or event.level is Level.CRITICAL:
+        body.append("FAILED ", "bold red")
     name = event.data.get("name")
     if event.kind is EventKind.TOOL_USE and isinstance(name, str):
-        line.append(f"{name}: ", "bold")
-    line.append(text.replace("\n", "\n" + " " * 21))
-    console.print(line, highlight=False)
+        body.append(f"{words.one_line(name, 80)}: ", "bold")
+    text = event.text.strip("\n")
+    body.append(words.harmless(text[:_SHOWN]))
+    if len(text) > _SHOWN:
+        body.append(f"\n… {_SHOWN:,} of {len(text):,} characters; --json has them all", "bright_black")
+    screen.hang(head, body)

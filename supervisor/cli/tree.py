@@ -6,15 +6,15 @@ from rich.text import Text
 from rich.tree import Tree
 
 from supervisor.cli import words
-from supervisor.model.cycle import Chain, Cycle
+from supervisor.model.cycle import Chain, Cycle, CycleStatus
 from supervisor.model.session import UNFINISHED, ContinuityKind, Session
 
 Extra = Callable[[Session], list[Text]]
 
 
-def chain_tree(chain: Chain, extra: Extra | None = None) -> Tree:
-    """The cycle at the root, each record under the one it continues."""
-    root = Tree(cycle_line(chain), guide_style="bright_black")
+def chain_tree(chain: Chain, extra: Extra | None = None, *, elapsed_seconds: float | None = None) -> Tree:
+    """The cycle at the root, each record under the one it continues; ``elapsed_seconds`` is for one that still runs."""
+    root = Tree(cycle_line(chain, elapsed_seconds), guide_style="bright_black")
     nodes: dict[int, Tree] = {}
     for session in chain.sessions:
         above = nodes.get(session.parent_session_id, root) if session.parent_session_id is not None else root
@@ -22,17 +22,19 @@ def chain_tree(chain: Chain, extra: Extra | None = None) -> Tree:
     return root
 
 
-def cycle_line(chain: Chain) -> Text:
+def cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
     cycle = chain.cycle
+    seconds = elapsed_seconds if chain.duration_seconds is None else chain.duration_seconds
+    runs = cycle.status is CycleStatus.RUNNING
     line = Text.assemble(("Cycle ", "bold"), (f"{cycle.id} ", "bold"), f"{cycle.schedule} ", _sign(cycle))
     if cycle.reason:
         line.append(f" ({cycle.reason})")
     if cycle.dry_run:
         line.append("  dry run", "yellow")
-    if chain.sessions:
+    if chain.sessions and not (runs and chain.cost_usd is None):
         line.append(f"  {words.money(chain.cost_usd, exact=chain.cost_is_exact)}", "bold")
-    if chain.duration_seconds is not None:
-        line.append(f"  {words.duration(chain.duration_seconds)}")
+    if seconds is not None:
+        line.append(f"  {words.duration(seconds)}")
     if cycle.detail:
         line.append(f"\n{words.one_line(cycle.detail, 300)}", "italic")
     return line
@@ -55,7 +57,7 @@ def session_lines(session: Session, extra: list[Text]) -> Text:
         denied = f", {calls.denied} denied" if calls.denied else ""
         line.append(
             f"\n{words.session_cost(session)} · {words.duration(session.duration_seconds)} · "
-            f"{words.context(session)} · {calls.allowed} tool calls{denied}"
+            f"{words.context(session)} · {words.several(calls.allowed, 'tool call')}{denied}"
         )
         said = session.report.summary if session.report else session.detail
         if said:

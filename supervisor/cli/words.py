@@ -29,10 +29,10 @@ SESSION_SIGNS = {
 }
 
 
-def money(usd: float | None, *, exact: bool = True) -> str:
+def money(usd: float | None, *, exact: bool = True, unknown: str = "cost unknown") -> str:
     if usd is None:
-        return "cost unknown"
-    return f"{'' if exact else '≈ '}${usd:.4f}"
+        return unknown
+    return f"{'' if exact else '≈'}${usd:.4f}"
 
 
 def session_cost(session: Session) -> str:
@@ -51,18 +51,35 @@ def duration(seconds: float | None) -> str:
 
 def count(number: int | None) -> str:
     if number is None:
-        return "?"
+        return "unknown"
     if number < 1_000:
         return str(number)
     return f"{number / 1_000:.1f}k" if number < 999_950 else f"{number / 1_000_000:.2f}M"
 
 
+def several(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def context(session: Session) -> str:
+    if session.context_tokens is None:
+        return "context unknown"
     ratio = session.context_ratio
-    share = f" ({ratio:.0%})" if ratio is not None else ""
-    return f"context {count(session.context_tokens)}/{count(session.context_window)}{share}"
+    share = f"/{count(session.context_window)} ({ratio:.0%})" if ratio is not None else ""
+    return f"context {count(session.context_tokens)}{share}"
+
+
+def harmless(text: str) -> str:
+    """The text with nothing in it that a terminal would obey: it comes from a model, a tool or a log."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")
 
 
 def one_line(text: str, limit: int) -> str:
-    line = " ".join(text.split())
+    line = " ".join(harmless(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

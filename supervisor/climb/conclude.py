@@ -3,6 +3,7 @@
 import datetime as dt
 from dataclasses import dataclass
 
+from supervisor.climb.entries import usable_id
 from supervisor.decide.context import context_left_behind, first_call, window
 from supervisor.decide.cost import PriceOf, spend
 from supervisor.decide.outcome import outcome
@@ -60,7 +61,7 @@ def conclude(
         status=verdict.status,
         failure=verdict.failure,
         detail=detail,
-        session_id=transcript.session_id or session.session_id,
+        session_id=usable_id(transcript.session_id) or session.session_id,
         model_id=model_id,
         cost_usd=used.cost_usd,
         cost_basis=used.basis,

@@ -7,27 +7,32 @@ asked of.
 import asyncio
 import datetime as dt
 import logging
-from pathlib import Path
+from dataclasses import replace
 
 from supervisor import handoff as handoffs
 from supervisor.claude.transcript import transcript_on_disk
 from supervisor.climb.brief import brief
-from supervisor.climb.ladder import CycleRequest, Ladder
+from supervisor.climb.close import close, interrupted
+from supervisor.climb.files import discard_handoffs, handoff_dir
+from supervisor.climb.insist import insist
+from supervisor.climb.ladder import CycleRequest, Ladder, unfailing
 from supervisor.climb.launch import Launched
-from supervisor.climb.recovery import recover, this_process
+from supervisor.climb.owner import this_process
+from supervisor.climb.recovery import recover, settle
 from supervisor.climb.run import StopRequest, run_session
 from supervisor.decide.continuity import ContinuityPolicy, Surroundings
 from supervisor.decide.next_step import Policy, next_step
-from supervisor.errors import Conflict, HandoffInvalid
+from supervisor.errors import Conflict, HandoffInvalid, StoreError
 from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEvent
+from supervisor.model.outcome import Ended
 from supervisor.model.progress import CycleEnded, CycleStarted, Notice, TierDecided
-from supervisor.model.report import Level
 from supervisor.model.session import ContinuityKind, Session
 from supervisor.model.step import Finish, RunTier
 
 logger = logging.getLogger(__name__)
 
 HANDOFF_INVALID = "handoff_invalid"
+SUPERVISOR_ERROR = "supervisor_error"
 
 
 async def run_cycle(
@@ -35,6 +40,7 @@ async def run_cycle(
 ) -> Chain:
     """One cycle from its first tier to its end. ``warm`` is a first CLI that was booted ahead."""
     stop = stop or StopRequest()
+    ladder = replace(ladder, watch=unfailing(ladder.watch))
     try:
         await recover(ladder)
         cycle = await _begin(ladder, request)
@@ -43,7 +49,11 @@ async def run_cycle(
             ladder.watch(CycleEnded(chain=skipped, finish=_as_finish(cycle)))
             return skipped
         ladder.watch(CycleStarted(cycle=cycle))
-        return await _climb(ladder, request, cycle, warm, stop)
+        try:
+            return await _climb(ladder, request, cycle, warm, stop)
+        except BaseException as error:
+            await _break_off(ladder, cycle, error)
+            raise
     finally:
         if warm is not None:
             await warm.running.end(ladder.settings.claude.end_grace_seconds)
@@ -77,26 +87,24 @@ async def _climb(
     ladder: Ladder, request: CycleRequest, cycle: Cycle, warm: Launched | None, stop: StopRequest
 ) -> Chain:
     policy = policy_for(ladder, request)
+    store, patience = ladder.store, ladder.store_patience_seconds
     while True:
-        chain = await asyncio.to_thread(ladder.store.chain, cycle.id)
-        around = await asyncio.to_thread(surroundings, ladder, request, chain)
+        chain = await insist(patience, store.chain, cycle.id)
+        around = await insist(patience, surroundings, ladder, request, chain)
         now = ladder.clock()
         step = next_step(chain, policy, around, now=now)
         if isinstance(step, RunTier) and stop.event.is_set():
-            step = Finish(
-                status=CycleStatus.STOPPED, reason="interrupted", detail="The cycle was interrupted.", tell=True
-            )
+            step = _stopped(stop)
         if isinstance(step, Finish):
             return await _finish(ladder, cycle, step)
-        await asyncio.to_thread(ladder.store.append_events, cycle.id, [_decision(step, now)])
+        await insist(patience, store.append_events, cycle.id, [_decision(step, now)])
         _log_decision(cycle, step)
         ladder.watch(TierDecided(step=step, model=ladder.settings.tiers[step.tier - 1].model))
         try:
-            written = await asyncio.to_thread(_hand_off, ladder, chain, step, now)
-        except (HandoffInvalid, OSError) as error:
-            return await _finish(ladder, cycle, _without_context(step, str(error)))
-        try:
-            text = handoffs.for_prompt(written.read_text(encoding="utf-8")) if written else ""
+            try:
+                text = await insist(patience, _hand_off, ladder, chain, step, now)
+            except (HandoffInvalid, OSError) as error:
+                return await _finish(ladder, cycle, _without_context(step, str(error)))
             prompt = brief(ladder, request, step, handoff=text)
             usable = warm if warm is not None and _fits(warm, step, cycle) else None
             await run_session(
@@ -109,9 +117,27 @@ async def _climb(
                 stop=stop,
             )
         finally:
-            if written is not None:
-                written.unlink(missing_ok=True)
+            discard_handoffs(ladder.settings.state.dir, cycle.id)
         warm = None
+
+
+def _stopped(stop: StopRequest) -> Finish:
+    if stop.ended is Ended.STORE_UNAVAILABLE:
+        return interrupted("No further tier was started, because the records could no longer be written.")
+    return interrupted("The cycle was interrupted.")
+
+
+async def _break_off(ladder: Ladder, cycle: Cycle, error: BaseException) -> None:
+    """Settle a cycle that cannot go on, as far as the store lets us; what it refuses, the next cycle settles."""
+    finish = interrupted(f"Cycle {cycle.id} was broken off.")
+    if isinstance(error, Exception):
+        detail = f"Cycle {cycle.id} was broken off by an error: {str(error) or type(error).__name__}"
+        finish = replace(finish, status=CycleStatus.FAILED, reason=SUPERVISOR_ERROR, detail=detail)
+    try:
+        # What had to wait for the store has waited already.
+        await settle(replace(ladder, store_patience_seconds=0.0), cycle, finish)
+    except StoreError as problem:
+        logger.warning("The cycle stays open until the next one settles it", extra={"why": problem.message})
 
 
 def policy_for(ladder: Ladder, request: CycleRequest) -> Policy:
@@ -155,10 +181,10 @@ def _fits(warm: Launched, step: RunTier, cycle: Cycle) -> bool:
     return step.continuity.kind is ContinuityKind.FRESH and warm.tier == step.tier and warm.dry_run == cycle.dry_run
 
 
-def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> Path | None:
-    """Write the handoff a run needs; ``None`` when it resumes or starts from nothing."""
+def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> str:
+    """Write the handoff a run needs and return it for its prompt; empty when it resumes or starts from nothing."""
     if step.continuity.kind is not ContinuityKind.HANDOFF:
-        return None
+        return ""
     line = _line_to(chain, step.continuity.parent)
     events = [e for s in line for e in ladder.store.events(session_id=s.id)]
     handoff = handoffs.build(
@@ -169,7 +195,8 @@ def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> 
         cooldown_state=ladder.settings.cooldown_rules(),
         now=now,
     )
-    path = handoffs.write(ladder.settings.state.dir / "handoffs", handoff)
+    path = handoffs.write(handoff_dir(ladder.settings.state.dir), handoff)
+    text = path.read_text(encoding="utf-8")
     ladder.store.append_events(
         chain.cycle.id,
         [
@@ -177,11 +204,11 @@ def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> 
                 kind=EventKind.HANDOFF,
                 at=now,
                 text=f"Handed off from record {handoff.from_session} to tier {step.tier}: {handoff.why_not_resumed}.",
-                data={"from_session": handoff.from_session, "handoff": path.read_text(encoding="utf-8")},
+                data={"from_session": handoff.from_session, "handoff": text},
             )
         ],
     )
-    return path
+    return handoffs.for_prompt(text)
 
 
 def _line_to(chain: Chain, record: int | None) -> list[Session]:
@@ -240,30 +267,13 @@ def _log_decision(cycle: Cycle, step: RunTier) -> None:
 
 
 async def _finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
-    now = ladder.clock()
-    level = Level.CRITICAL if step.tell else Level.INFO
-    event = NewEvent(
-        kind=EventKind.NOTICE if step.tell else EventKind.DECISION,
-        at=now,
-        level=level,
-        text=step.detail,
-        data={
-            "status": step.status.value,
-            "reason": step.reason,
-            "would_run_tier": step.would_run_tier,
-            "services": list(step.services),
-        },
-    )
-    await asyncio.to_thread(ladder.store.append_events, cycle.id, [event])
-    await asyncio.to_thread(
-        ladder.store.finish_cycle, cycle.id, status=step.status, reason=step.reason, detail=step.detail, now=now
-    )
+    await close(ladder, cycle, step)
     logger.log(
         logging.WARNING if step.tell else logging.INFO,
         "Cycle finished",
         extra={"cycle": cycle.id, "status": step.status.value, "reason": step.reason},
     )
-    chain = await asyncio.to_thread(ladder.store.chain, cycle.id)
+    chain = await insist(ladder.store_patience_seconds, ladder.store.chain, cycle.id)
     if step.tell:
         ladder.watch(Notice(text=step.detail))
     ladder.watch(CycleEnded(chain=chain, finish=step))

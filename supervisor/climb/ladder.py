@@ -1,6 +1,7 @@
 """What a climb needs at hand, and what was asked for. No I/O itself. Made by cli (and later the daemon)."""
 
 import datetime as dt
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from supervisor.model.runtime import Runtime
 from supervisor.prompts import Prompts
 from supervisor.settings import Settings
 from supervisor.store import Store
+
+logger = logging.getLogger(__name__)
 
 # How long a run goes on while its records cannot be written, before it is stopped.
 STORE_PATIENCE_SECONDS = 60.0
@@ -21,6 +24,22 @@ def utc_now() -> dt.datetime:
 
 def nobody_watches(_: Progress) -> None:
     """The watcher of a cycle that nobody watches."""
+
+
+def unfailing(watch: Watch) -> Watch:
+    """The watcher without its failures: a closed terminal must not break off the work that it showed."""
+    failed = False
+
+    def tell(progress: Progress) -> None:
+        nonlocal failed
+        try:
+            watch(progress)
+        except Exception as error:
+            if not failed:
+                logger.warning("The watcher of the cycle failed", exc_info=error)
+            failed = True
+
+    return tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

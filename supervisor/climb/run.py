@@ -5,12 +5,12 @@ the outcome is recorded, and the outcome is recorded before anyone asks what is 
 """
 
 import asyncio
-import contextlib
 import logging
-from pathlib import Path
 
-from supervisor.claude.process import Limits, watch
+from supervisor.claude.process import Limits, Running, watch
 from supervisor.climb.conclude import Departure, conclude
+from supervisor.climb.files import discard_stream, stream_path
+from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
 from supervisor.climb.launch import Launched, launch, new_session_id
 from supervisor.climb.recorder import Recorder
@@ -24,6 +24,9 @@ from supervisor.model.step import RunTier
 from supervisor.store import NewSession, SessionEnd
 
 logger = logging.getLogger(__name__)
+
+# By this the processes of a run are found again. The session id will not do: a CLI may mint its own.
+RUN_MARK = "run"
 
 
 class StopRequest:
@@ -53,25 +56,26 @@ async def run_session(
     settings, store = ladder.settings, ladder.store
     tier = settings.tiers[step.tier - 1]
     session_id = warm.session_id if warm else new_session_id()
-    session = await asyncio.to_thread(
-        store.create_session,
-        NewSession(
-            cycle_id=cycle.id,
-            tier=step.tier,
-            model=tier.model,
-            session_id=session_id if ladder.runtime.abilities.session_id else None,
-            parent_session_id=step.continuity.parent,
-            continuity=step.continuity.kind,
-            reason=step.continuity.reason,
-            work_dir=str(settings.claude.work_dir),
-            runtime_id=ladder.runtime.id,
-            resumed_from=step.continuity.resume_session_id,
-            prompt_bytes=len(prompt.encode()),
-            created_at=ladder.clock(),
-        ),
+    patience = ladder.store_patience_seconds
+    new = NewSession(
+        cycle_id=cycle.id,
+        tier=step.tier,
+        model=tier.model,
+        session_id=session_id if ladder.runtime.abilities.session_id else None,
+        parent_session_id=step.continuity.parent,
+        continuity=step.continuity.kind,
+        reason=step.continuity.reason,
+        work_dir=str(settings.claude.work_dir),
+        runtime_id=ladder.runtime.id,
+        resumed_from=step.continuity.resume_session_id,
+        prompt_bytes=len(prompt.encode()),
+        created_at=ladder.clock(),
     )
-    told = NewEvent(kind=EventKind.PROMPT, at=ladder.clock(), text=prompt, session_id=session.id)
-    await asyncio.to_thread(store.append_events, cycle.id, [told])
+    session = await insist(patience, _create, ladder, new)
+    told = NewEvent(
+        kind=EventKind.PROMPT, at=ladder.clock(), text=prompt, session_id=session.id, data={RUN_MARK: session_id}
+    )
+    await insist(patience, store.append_events, cycle.id, [told])
     ladder.watch(TierStarted(session=session))
     recorder = Recorder(
         store,
@@ -79,7 +83,7 @@ async def run_session(
         price=price_table(ladder),
         watch=ladder.watch,
         clock=ladder.clock,
-        patience_seconds=ladder.store_patience_seconds,
+        patience_seconds=patience,
     )
     try:
         launched = warm or await launch(
@@ -93,10 +97,9 @@ async def run_session(
     except (ClaudeNotUsable, OSError) as error:
         end = _never_started(ladder, str(error))
     else:
-        stream_file = stream_path(settings.state.dir, session.id)
-        end = await _attend(ladder, session, launched, recorder, prompt, parent, stop, stream_file)
-    finished = await recorder.insist(lambda: store.finish_session(session.id, end))
-    stream_path(settings.state.dir, session.id).unlink(missing_ok=True)
+        end = await _attend(ladder, session, launched, recorder, prompt, parent, stop)
+    finished = await recorder.finish(end)
+    discard_stream(settings.state.dir, session.id)
     logger.info(
         "Tier finished",
         extra={
@@ -122,18 +125,15 @@ async def _attend(
     prompt: str,
     parent: Session | None,
     stop: StopRequest,
-    stream_file: Path,
 ) -> SessionEnd:
     settings, running = ladder.settings, launched.running
     tier = settings.tiers[session.tier - 1]
     writing: asyncio.Task[None] | None = None
     try:
-        await recorder.insist(
-            lambda: ladder.store.activate_session(
-                session.id, pid=running.pid, pid_started=running.pid_started, now=ladder.clock()
-            )
-        )
-        writing = asyncio.create_task(recorder.keep_writing(lambda: stop.ask(Ended.STORE_UNAVAILABLE)))
+        await insist(ladder.store_patience_seconds, _activate, ladder, session, running)
+        writing = asyncio.create_task(recorder.keep_writing())
+        # Whatever ended the writing, patience or a fault of ours: a run that nobody records must not go on.
+        writing.add_done_callback(lambda task: None if task.cancelled() else stop.ask(Ended.STORE_UNAVAILABLE))
         gone = await watch(
             running,
             prompt=prompt,
@@ -146,14 +146,15 @@ async def _attend(
             ),
             on_event=recorder.on_event,
             stop=stop.event,
-            copy_to=stream_file,
+            copy_to=stream_path(settings.state.dir, session.id),
         )
     finally:
         await running.end(settings.claude.end_grace_seconds)
         if writing is not None:
             writing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await writing
+            [problem] = await asyncio.gather(writing, return_exceptions=True)
+            if isinstance(problem, Exception):
+                logger.error("The session could not be recorded", extra={"session": session.id}, exc_info=problem)
     ended = stop.ended if gone.ended is Ended.INTERRUPTED else gone.ended
     return conclude(
         session,
@@ -168,9 +169,20 @@ async def _attend(
     )
 
 
-def stream_path(state_dir: Path, record: int) -> Path:
-    """Where the raw stream of a running session is kept until its record is complete."""
-    return state_dir / "streams" / f"{record}.jsonl"
+def _create(ladder: Ladder, new: NewSession) -> Session:
+    # All sessions before are over, so an unfinished one is this one: the store made it, but could not say so any more.
+    begun = ladder.store.unfinished_sessions(new.cycle_id)
+    return begun[-1] if begun else ladder.store.create_session(new)
+
+
+def _activate(ladder: Ladder, session: Session, running: Running) -> Session:
+    return or_find_it_done(
+        lambda: ladder.store.activate_session(
+            session.id, pid=running.pid, pid_started=running.pid_started, now=ladder.clock()
+        ),
+        find=lambda: ladder.store.session(session.id),
+        is_ours=lambda found: found.status is SessionStatus.ACTIVE and found.pid == running.pid,
+    )
 
 
 def inherited_usage(session: Session, parent: Session | None) -> UsageByModel | None:

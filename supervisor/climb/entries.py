@@ -1,0 +1,142 @@
+"""What is kept of each thing a run says. Pure. Called from climb.recorder."""
+
+import datetime as dt
+import json
+import re
+
+from supervisor.model.cycle import EventKind, NewEvent
+from supervisor.model.events import ApiRetry, RateLimit, StreamEvent, Text, ToolResult, ToolUse, Unreadable
+from supervisor.model.report import Level
+
+# What comes from the stream, in its order; everything else in a record is the supervisor's own.
+STREAM_KINDS = frozenset(
+    {
+        EventKind.TEXT,
+        EventKind.TOOL_USE,
+        EventKind.TOOL_RESULT,
+        EventKind.API_RETRY,
+        EventKind.RATE_LIMIT,
+        EventKind.UNREADABLE,
+    }
+)
+REPORT_TOOL = "StructuredOutput"
+_INPUT_LIMIT = 10_000
+_INPUT_DEPTH = 50
+_TOO_DEEP = "(nested too deeply to be kept)"
+# It becomes an argument of a command line and part of a file's name.
+_USABLE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
+
+
+def entry(event: StreamEvent, *, session: int, now: dt.datetime) -> NewEvent | None:
+    """What is kept of one stream event: ``None`` for those that only prove the run is alive."""
+    match event:
+        case Text():
+            return NewEvent(
+                kind=EventKind.TEXT,
+                at=now,
+                session_id=session,
+                text=event.text,
+                data={"message_id": event.message_id, "parent_tool_use_id": event.parent_tool_use_id},
+            )
+        case ToolUse(name=name) if name != REPORT_TOOL:
+            return NewEvent(
+                kind=EventKind.TOOL_USE,
+                at=now,
+                session_id=session,
+                text=describe_call(event),
+                data={
+                    "tool_use_id": event.tool_use_id,
+                    "name": name,
+                    "input": _bounded(event),
+                    "parent_tool_use_id": event.parent_tool_use_id,
+                },
+            )
+        case ToolResult():
+            return NewEvent(
+                kind=EventKind.TOOL_RESULT,
+                at=now,
+                session_id=session,
+                text=event.text,
+                data={"tool_use_id": event.tool_use_id, "is_error": event.is_error, "size": event.size},
+            )
+        case ApiRetry():
+            return NewEvent(
+                kind=EventKind.API_RETRY,
+                at=now,
+                session_id=session,
+                level=Level.WARNING,
+                text=f"The API answered {event.error_status or 'not at all'}: the CLI tries again.",
+                data={"attempt": event.attempt, "status": event.error_status, "error": event.error},
+            )
+        case RateLimit():
+            return NewEvent(
+                kind=EventKind.RATE_LIMIT,
+                at=now,
+                session_id=session,
+                level=Level.WARNING if event.status == "rejected" else Level.INFO,
+                text=f"The account's usage window: {event.status}.",
+                data={"status": event.status, "resets_at": event.resets_at, "type": event.kind},
+            )
+        case Unreadable():
+            return NewEvent(
+                kind=EventKind.UNREADABLE,
+                at=now,
+                session_id=session,
+                level=Level.WARNING,
+                text=event.why,
+                data={"raw": event.raw, "size": event.size},
+            )
+        case _:
+            return None
+
+
+def describe_call(call: ToolUse) -> str:
+    """A tool call in one line: the command, the file, else its whole input."""
+    for key in ("command", "file_path", "pattern", "url", "path"):
+        value = call.input.get(key)
+        if isinstance(value, str):
+            return value
+    return _input_text(call)[:_INPUT_LIMIT]
+
+
+def usable_id(said: str | None) -> str | None:
+    """A session id as a CLI said it, if it can be used as one."""
+    return said if said is not None and _USABLE_ID.fullmatch(said) else None
+
+
+def _bounded(call: ToolUse) -> object:
+    text = _input_text(call)
+    return dict(call.input) if len(text) <= _INPUT_LIMIT and text != _TOO_DEEP else {"shortened": text[:_INPUT_LIMIT]}
+
+
+def _input_text(call: ToolUse) -> str:
+    """The input as JSON. What a model nests for its own pleasure must not exhaust the stack, here or in the store."""
+    level: list[object] = [call.input]
+    for _ in range(_INPUT_DEPTH):
+        level = [item for value in level for item in _inside(value)]
+        if not level:
+            return json.dumps(dict(call.input), ensure_ascii=False)
+    return _TOO_DEEP
+
+
+def _inside(value: object) -> list[object]:
+    match value:
+        case dict():
+            return list(value.values())
+        case list():
+            return value
+        case _:
+            return []
+
+
+def doing(event: Text | ToolUse | ToolResult) -> str:
+    """What a run is doing, in one line."""
+    match event:
+        case ToolUse(name=name) if name == REPORT_TOOL:
+            return "writing its report"
+        case ToolUse():
+            return f"{event.name}: {' '.join(describe_call(event).split())}"
+        case ToolResult():
+            return "thinking"
+        case Text():
+            return " ".join(event.text.split()) or "thinking"

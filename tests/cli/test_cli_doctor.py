@@ -1,0 +1,139 @@
+"""`opsladder doctor`: would a cycle work, and if not, what is the remedy."""
+
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.cli.command_line import CommandLine, as_ordinary_user
+from tests.postgres import ON_POSTGRES, running_postgres
+
+CHECKS = ["config", "claude", "credentials", "prompts", "database", "state", "work", "schedules", "call size"]
+
+
+def by_check(document: Any) -> dict[str, Any]:
+    return {finding["check"]: finding for finding in document["findings"]}
+
+
+def test_where_all_is_well_it_says_so_measures_the_calls_and_leaves_nothing_behind(on_real_cli: CommandLine) -> None:
+    done = on_real_cli.run("doctor")
+
+    assert (done.exit_code, done.err) == (0, "")
+    heads = [line for line in done.out.splitlines() if line[:1].strip()]
+    assert [line[:16] for line in heads[:-1]] == [f"ok  {check:<12}" for check in CHECKS]
+    assert heads[-1] == "A cycle would run."
+    assert re.search(r"tier 1 \d+\.\d kB, tier 2 \d+\.\d kB,\s+tier\s+3 \d+\.\d kB", done.out)
+    assert not on_real_cli.state.exists()
+    assert list(on_real_cli.work.iterdir()) == []
+
+
+BROKEN = {
+    "no_key": ({"ANTHROPIC_API_KEY": ""}, "credentials", "no API key", "ANTHROPIC_API_KEY"),
+    "no_claude": ({}, "claude", "no-such-claude does not exist", "claude.bin"),
+    "no_claude_on_the_path": ({"OPSLADDER_CLAUDE__BIN": "clawed"}, "claude", "no executable clawed", "claude.bin"),
+    "another_program": ({"OPSLADDER_CLAUDE__BIN": "/bin/cat"}, "claude", "not a Claude CLI", "claude.bin"),
+    "a_directory": ({"OPSLADDER_CLAUDE__BIN": "/tmp"}, "claude", "is a directory", "claude.bin"),
+    "no_server": (
+        {"OPSLADDER_STATE__DATABASE_URL": "postgresql://u:hunter2@127.0.0.1:9/x"},
+        "database",
+        "127.0.0.1:9",
+        "state.database_url",
+    ),
+    "not_a_database": ({"OPSLADDER_STATE__DATABASE_URL": "sqlite:///{dir}/file"}, "database", "not a database", "move"),
+    "state_below_a_file": ({"OPSLADDER_STATE__DIR": "{dir}/file/below"}, "state", "{dir}/file is not a", "state.dir"),
+    "state_of_another": ({"OPSLADDER_STATE__DIR": "{dir}/locked"}, "state", "not writable", "state.dir"),
+    "state_out_of_sight": ({"OPSLADDER_STATE__DIR": "{dir}/closed/in"}, "state", "{dir}/closed", "state.dir"),
+    "no_work_dir": ({"OPSLADDER_CLAUDE__WORK_DIR": "{dir}/gone"}, "work", "{dir}/gone", "claude.work_dir"),
+    "work_dir_out_of_sight": ({"OPSLADDER_CLAUDE__WORK_DIR": "{dir}/closed"}, "work", "closed", "claude.work_dir"),
+    "unknown_variable": ({"OPSLADDER_CLAUDE__BIM": "x"}, "config", "OPSLADDER_CLAUDE__BIM", "opsladder init"),
+    "no_such_config": ({"OPSLADDER_CONFIG": "gone.toml"}, "config", "gone.toml", "opsladder init"),
+}
+
+
+@pytest.mark.parametrize(("env", "check", "detail", "remedy"), BROKEN.values(), ids=BROKEN.keys())
+def test_what_is_wrong_is_named_with_its_remedy(
+    opsladder: CommandLine, env: dict[str, str], check: str, detail: str, remedy: str
+) -> None:
+    (opsladder.directory / "file").write_text("a file of some length, but no database at all")
+    (opsladder.directory / "locked").mkdir(mode=0o500)
+    (opsladder.directory / "closed").mkdir(mode=0o000)
+    env = {name: value.format(dir=opsladder.directory) for name, value in env.items()}
+
+    done = opsladder.run("doctor", "--json", by=as_ordinary_user(), **env)
+
+    assert (done.exit_code, done.err, done.document["ok"]) == (1, "", False)
+    finding = by_check(done.document)[check]
+    assert finding["grade"] == "problem"
+    assert detail.format(dir=opsladder.directory) in finding["detail"]
+    assert remedy in finding["remedy"]
+    assert all(f["remedy"] for f in done.document["findings"] if f["grade"] == "problem")
+    assert "hunter2" not in done.out
+
+
+def test_every_fault_of_a_configuration_is_named_with_its_line_below_one_another(opsladder: CommandLine) -> None:
+    (opsladder.work / "opsladder.toml").write_text('[claude]\nbim = "x"\n[escalation]\nmax_tier = "high"\n')
+
+    done = opsladder.run("doctor", COLUMNS="200")
+
+    assert (done.exit_code, done.err) == (1, "")
+    first, second, remedy = done.out.splitlines()[:3]
+    assert first.startswith("NO  config      ")
+    assert first.endswith('opsladder.toml:2: claude.bim: unknown key. Did you mean "bin"?')
+    assert second.startswith(" " * 16)
+    assert second.endswith('opsladder.toml:4: escalation.max_tier: should be a whole number (got "high").')
+    assert remedy.startswith(" " * 14 + "→ ")
+    assert done.out.endswith("\nA cycle would fail.\n")
+
+
+def test_a_finding_is_wrapped_below_itself_and_a_path_stays_whole(opsladder: CommandLine) -> None:
+    far = opsladder.directory / ("far" * 30)
+
+    out = opsladder.run("doctor", OPSLADDER_STATE__DIR=str(far)).out
+
+    assert [line for line in out.splitlines() if len(line) > 80 and str(opsladder.directory) not in line] == []
+    assert f"ok  database    {far}/opsladder.db\n                is not there yet" in out
+
+
+def test_a_work_dir_that_can_only_be_read_is_a_warning(opsladder: CommandLine) -> None:
+    (opsladder.directory / "locked").mkdir(mode=0o500)
+
+    done = opsladder.run(
+        "doctor", "--json", by=as_ordinary_user(), OPSLADDER_CLAUDE__WORK_DIR=str(opsladder.directory / "locked")
+    )
+
+    assert by_check(done.document)["work"]["grade"] == "warning"
+
+
+class TestOnPostgres:
+    """An empty database on a server is not set up by itself: more than one host may be using it."""
+
+    pytestmark: ClassVar = [*ON_POSTGRES]
+
+    def test_a_database_without_tables_is_a_problem_until_it_is_upgraded(self, opsladder: CommandLine) -> None:
+        with running_postgres() as server:
+            url = server.new_database()
+            before = opsladder.run("doctor", "--json", OPSLADDER_STATE__DATABASE_URL=url)
+            refused = opsladder.run("chains", OPSLADDER_STATE__DATABASE_URL=url)
+            upgraded = opsladder.run("db", "upgrade", OPSLADDER_STATE__DATABASE_URL=url)
+            after = opsladder.run("doctor", "--json", OPSLADDER_STATE__DATABASE_URL=url)
+            listed = opsladder.run("chains", OPSLADDER_STATE__DATABASE_URL=url)
+
+        found = by_check(before.document)["database"]
+        assert (found["grade"], "opsladder db upgrade" in found["remedy"]) == ("problem", True)
+        assert "has not been set up yet" in found["detail"]
+        assert "upgrade" not in found["detail"]
+        assert (refused.exit_code, "opsladder db upgrade" in refused.err) == (1, True)
+        assert upgraded.exit_code == 0
+        assert by_check(after.document)["database"]["grade"] == "ok"
+        assert (listed.exit_code, listed.out) == (0, "No cycle has run yet.\n")
+
+
+def test_a_stored_login_counts_as_a_credential(opsladder: CommandLine) -> None:
+    login = Path(opsladder.env["HOME"]) / ".claude" / ".credentials.json"
+    login.parent.mkdir()
+    login.write_text("{}")
+
+    done = opsladder.run("doctor", "--json", ANTHROPIC_API_KEY="")
+
+    assert by_check(done.document)["credentials"]["grade"] == "ok"

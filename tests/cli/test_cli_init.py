@@ -1,0 +1,73 @@
+"""`opsladder init`: files to start from, and never over anything that is there."""
+
+from pathlib import Path
+
+import pytest
+
+from supervisor import shipped
+from tests.cli.command_line import CommandLine, as_ordinary_user
+
+FILES = ("opsladder.toml", "models.toml", "environment.md")
+
+
+def test_it_writes_a_configuration_that_is_valid_and_says_what_to_do_next(opsladder: CommandLine) -> None:
+    done = opsladder.run("init", "there/below")
+
+    there = opsladder.work / "there" / "below"
+    assert (done.exit_code, done.err) == (0, "")
+    assert [(there / name).read_bytes() for name in FILES] == [(shipped.CONFIG / name).read_bytes() for name in FILES]
+    assert "opsladder doctor --config there/below/opsladder.toml" in done.out
+    config = next(
+        finding
+        for finding in opsladder.run("doctor", "--json", "--config", "there/below/opsladder.toml").document["findings"]
+        if finding["check"] == "config"
+    )
+    assert (config["grade"], config["detail"]) == ("ok", str(there / "opsladder.toml"))
+
+
+def test_it_writes_here_when_no_directory_is_named(opsladder: CommandLine) -> None:
+    assert opsladder.run("init").exit_code == 0
+    assert {file.name for file in opsladder.work.iterdir()} == set(FILES)
+
+
+def test_it_never_overwrites(opsladder: CommandLine) -> None:
+    mine = opsladder.work / "opsladder.toml"
+    mine.write_text("# mine\n")
+
+    done = opsladder.run("init", "--prompts")
+    again = opsladder.run("init", "--prompts")
+
+    assert mine.read_text() == "# mine\n"
+    assert "kept     opsladder.toml\nwritten  models.toml\n" in done.out
+    assert "written" not in again.out
+    copied = {file.relative_to(opsladder.work / "prompts") for file in (opsladder.work / "prompts").rglob("*.md")}
+    assert copied == {file.relative_to(shipped.PROMPTS) for file in shipped.PROMPTS.rglob("*.md")}
+
+
+PLACES = {
+    "a_file": ("file", "file is not a directory. Name one"),
+    "below_a_file": ("file/below", "file/below is not a directory. Name one"),
+    "somebody_else_s": ("locked", "locked/opsladder.toml cannot be written: Permission denied. Name a directory"),
+}
+
+
+@pytest.mark.parametrize(("place", "said"), PLACES.values(), ids=PLACES.keys())
+def test_where_it_cannot_write_it_says_why(opsladder: CommandLine, place: str, said: str) -> None:
+    (opsladder.work / "file").write_text("")
+    (opsladder.work / "locked").mkdir(mode=0o500)
+
+    done = opsladder.run("init", place, by=as_ordinary_user())
+
+    assert (done.exit_code, done.out) == (2, "")
+    assert done.err.startswith("opsladder: ")
+    assert said in done.err
+
+
+def test_a_disk_that_is_full_leaves_no_half_file_behind(opsladder: CommandLine) -> None:
+    room = (shipped.CONFIG / "opsladder.toml").stat().st_size // 2
+
+    done = opsladder.run("init", by=["prlimit", f"--fsize={room}"])
+
+    assert done.exit_code == 2
+    assert "opsladder.toml cannot be written: File too large." in done.err
+    assert list(Path(opsladder.work).iterdir()) == []

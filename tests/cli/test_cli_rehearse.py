@@ -1,0 +1,126 @@
+"""`opsladder rehearse` and `opsladder demo`: exit codes, plain lines, one document, and refusals."""
+
+import re
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command_line import DEADLINE_SECONDS, OPSLADDER, CommandLine, as_ordinary_user
+
+SHORT_LADDER = """
+[[tiers]]
+name = "observe"
+model = "haiku"
+prompt = "tier1.md"
+max_turns = 3
+"""
+OWN_SCENARIO = """
+title = "My own"
+[[tier]]
+tier = 1
+[[tier.turn]]
+text = "I leave a mark."
+tools = [{ name = "Bash", input = { command = "echo seen > {dir}/mark" } }]
+[[tier.turn]]
+[tier.turn.report]
+summary = "the mark is left"
+escalation = { needed = false }
+"""
+
+ENDINGS = {
+    "healthy": (("healthy",), "", 0, "cycle 1 healthy, "),
+    "unresolved_in_a_dry_run": (("unresolved", "--dry-run"), "", 3, "cycle 1 blocked (dry_run), "),
+    "unresolved": (("unresolved",), SHORT_LADDER, 3, "cycle 1 unresolved (top_tier), "),
+    "endless": (("endless",), SHORT_LADDER, 1, "cycle 1 failed (turn_limit), "),
+    "a_file": (("own.toml",), "", 0, "cycle 1 healthy, "),
+}
+
+
+@pytest.mark.parametrize(("arguments", "config", "code", "last"), ENDINGS.values(), ids=ENDINGS.keys())
+def test_the_exit_code_and_the_last_line_say_how_it_ended(
+    on_real_cli: CommandLine, arguments: tuple[str, ...], config: str, code: int, last: str
+) -> None:
+    (on_real_cli.work / "opsladder.toml").write_text(config)
+    (on_real_cli.work / "own.toml").write_text(OWN_SCENARIO)
+
+    done = on_real_cli.run("rehearse", *arguments)
+
+    lines = done.out.splitlines()
+    assert done.exit_code == code
+    assert lines[-1].startswith(last)
+    assert ("A PERSON IS NEEDED: " in done.out) == ("dry" not in last and code != 0)
+    assert "\x1b" not in done.out
+    activity = [line for line in lines if line.startswith("tier 1 haiku: ")]
+    assert not [line for line in activity if line.endswith("thinking")]
+    assert not [pair for pair in pairwise(activity) if pair[0] == pair[1]]
+    assert (on_real_cli.work / "mark").exists() == (arguments == ("own.toml",))
+    assert not on_real_cli.state.exists()
+
+
+def test_with_json_stdout_is_the_chain_and_all_else_is_on_stderr(on_real_cli: CommandLine) -> None:
+    done = on_real_cli.run("rehearse", "healthy", "--json", "--verbose")
+
+    assert done.exit_code == 0
+    assert done.document["schema"] == "opsladder.chain/1"
+    assert done.document["cycle"]["status"] == "healthy"
+    assert re.search(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ info: Tier finished cycle=1 ", done.err, re.MULTILINE)
+    assert "alembic" not in done.err
+
+
+def test_a_reader_that_goes_away_does_not_end_the_work(on_real_cli: CommandLine) -> None:
+    (on_real_cli.work / "own.toml").write_text(OWN_SCENARIO)
+    process = subprocess.Popen(
+        [str(OPSLADDER), "rehearse", "own.toml"],
+        cwd=on_real_cli.work,
+        env=on_real_cli.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"My own\n"
+    process.stdout.close()
+    assert process.stderr is not None
+    complaints = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(DEADLINE_SECONDS), complaints) == (0, b"")
+    assert (on_real_cli.work / "mark").read_text() == "seen\n"
+
+
+REFUSALS = {
+    "no_scenario": ((), 2, "SCENARIO"),
+    "unknown": (("earthquake",), 2, "There is no scenario earthquake. Give a file, or one of: demo, "),
+    "a_directory": (("..",), 2, "There is no scenario .."),
+    "not_toml": (("odd.toml",), 2, "odd.toml is not valid TOML"),
+    "misspelt": (("misspelt.toml",), 2, "tier 1, turn 1: txt is not a known key, did you mean text?"),
+    "out_of_sight": (("closed/own.toml",), 2, "closed/own.toml cannot be looked at: Permission denied."),
+    "no_claude": (("healthy",), 1, "no-such-claude does not exist. Install the Claude CLI"),
+    "no_claude_with_json": (("healthy", "--json"), 1, "no-such-claude does not exist. Install the Claude CLI"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_a_rehearsal_that_cannot_be_says_why(
+    opsladder: CommandLine, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    (opsladder.work / "odd.toml").write_text("title = ")
+    (opsladder.work / "misspelt.toml").write_text(OWN_SCENARIO.replace("text =", "txt ="))
+    (opsladder.work / "closed").mkdir(mode=0o000)
+
+    done = opsladder.run("rehearse", *arguments, by=as_ordinary_user())
+
+    assert done.exit_code == code
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert done.out == "" or "--json" not in arguments
+
+
+def test_a_demo_without_a_claude_says_what_to_install(opsladder: CommandLine) -> None:
+    done = opsladder.run("demo")
+
+    assert done.exit_code == 1
+    assert done.err.startswith("opsladder: ")
+    assert "Install the Claude CLI" in done.err
+    assert not list(Path(opsladder.env["TMPDIR"]).glob("opsladder-*"))

@@ -1,0 +1,312 @@
+"""What the commands that show records print, and how they refuse."""
+
+import datetime as dt
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from supervisor.cli.show import moment
+from tests.cli.command_line import OPSLADDER, CommandLine, as_ordinary_user
+
+LISTINGS = {
+    "chains": ("chains",),
+    "chain": ("chain", "1"),
+    "session": ("session", "2"),
+    "cost": ("cost",),
+    "cost_by_day": ("cost", "--by", "day"),
+    "db_check": ("db", "check"),
+}
+
+
+@pytest.mark.parametrize("arguments", LISTINGS.values(), ids=LISTINGS.keys())
+def test_with_json_stdout_is_one_document_and_nothing_else(recorded: CommandLine, arguments: tuple[str, ...]) -> None:
+    done = recorded.run(*arguments, "--json")
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert re.fullmatch(r"opsladder\.\w+/1", done.document["schema"])
+
+
+@pytest.mark.parametrize("arguments", LISTINGS.values(), ids=LISTINGS.keys())
+def test_without_a_terminal_there_is_no_colour_and_nothing_wider_than_80_columns(
+    recorded: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    done = recorded.run(*arguments)
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert "\x1b" not in done.out
+    paths = (line for line in done.out.splitlines() if str(recorded.directory) not in line)
+    assert [line for line in paths if cell_len(line) > 80] == []
+
+
+@pytest.mark.parametrize("arguments", [("chains",), ("session", "2"), ("session", "2", "--json")], ids=" ".join)
+def test_a_reader_that_has_seen_enough_is_no_failure(recorded: CommandLine, arguments: tuple[str, ...]) -> None:
+    process = subprocess.Popen(
+        [str(OPSLADDER), *arguments],
+        cwd=recorded.work,
+        env=recorded.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    complaints = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(), complaints) == (0, b"")
+
+
+def test_output_that_cannot_be_written_is_a_failure_with_its_cause(recorded: CommandLine) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [str(OPSLADDER), "cost", "--json"],
+            cwd=recorded.work,
+            env=recorded.environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == "opsladder: standard output cannot be written: No space left on device.\n"
+
+
+def test_what_the_encoding_lacks_is_replaced(recorded: CommandLine) -> None:
+    done = recorded.run("chain", "1", PYTHONIOENCODING="ascii:strict")
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert "Tier 2 sonnet ? completed" in done.out
+
+
+REFUSALS = {
+    "unknown_record": (("chain", "99"), 1, ("99", "opsladder chains")),
+    "unknown_cycle": (("chain", "--cycle", "99"), 1, ("cycle 99", "opsladder chains")),
+    "unknown_session": (("session", "99"), 1, ("99", "opsladder chains")),
+    "zero": (("session", "0"), 1, ("0", "opsladder chains")),
+    "larger_than_any_database_holds": (("chain", "9" * 30), 1, ("9" * 30, "opsladder chains")),
+    "not_a_number": (("chain", "x"), 2, ("ID", "integer")),
+    "no_chain_named": (("chain",), 2, ("--cycle", "opsladder chains")),
+    "chain_named_twice": (("chain", "1", "--cycle", "1"), 2, ("--cycle",)),
+    "unknown_status": (("chains", "--status", "odd"), 2, ("'odd'", "unresolved")),
+    "no_limit": (("chains", "--limit", "0"), 2, ("--limit",)),
+    "unknown_grouping": (("cost", "--by", "odd"), 2, ("'odd'", "schedule")),
+    "not_a_time": (("cost", "--since", "soon"), 2, ("'soon'", "7d")),
+    "empty_time": (("cost", "--since", ""), 2, ("''", "7d")),
+    "no_such_config": (("chains", "--config", "gone.toml"), 2, ("--config", "gone.toml")),
+    "no_such_command": (("chainz",), 2, ("chainz",)),
+    "no_such_option": (("chains", "--jsn"), 2, ("--jsn",)),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_a_refusal_names_the_thing_and_the_remedy(
+    recorded: CommandLine, arguments: tuple[str, ...], code: int, words: tuple[str, ...]
+) -> None:
+    done = recorded.run(*arguments)
+
+    assert (done.exit_code, done.out) == (code, "")
+    assert "Traceback" not in done.err
+    for word in words:
+        assert word in done.err
+
+
+FRESH = {
+    "chains": (("chains",), 0, "No cycle has run yet."),
+    "chains_of_a_status": (("chains", "--status", "failed"), 0, "No cycle is failed."),
+    "cost": (("cost",), 0, "Nothing was spent."),
+    "chain": (("chain", "1"), 1, "No cycle has run yet."),
+    "session": (("session", "1"), 1, "No cycle has run yet."),
+    "db_check": (("db", "check"), 1, "has not been set up yet"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), FRESH.values(), ids=FRESH.keys())
+def test_looking_before_anything_has_run_creates_nothing(
+    opsladder: CommandLine, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    done = opsladder.run(*arguments)
+
+    assert done.exit_code == code
+    assert said in done.out + done.err
+    assert not opsladder.state.exists()
+
+
+UNUSABLE = {
+    "not_a_database": ("sqlite:///{dir}/junk.db", "not a database"),
+    "no_server": ("postgresql://u:hunter2@127.0.0.1:9/x", "127.0.0.1:9"),
+    "forbidden": ("sqlite:///{dir}/locked/in/opsladder.db", "Permission denied"),
+}
+
+
+@pytest.mark.parametrize("arguments", [("chains",), ("db", "upgrade")], ids=" ".join)
+@pytest.mark.parametrize(("url", "why"), UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_a_database_that_cannot_be_used_is_named_with_the_cause(
+    opsladder: CommandLine, url: str, why: str, arguments: tuple[str, ...]
+) -> None:
+    (opsladder.directory / "junk.db").write_text("no database, but text long enough to look at")
+    (opsladder.directory / "locked").mkdir(mode=0o000)
+    url = url.format(dir=opsladder.directory)
+
+    done = opsladder.run(*arguments, by=as_ordinary_user(), OPSLADDER_STATE__DATABASE_URL=url)
+
+    assert (done.exit_code, done.out) == (1, "")
+    assert done.err.startswith("opsladder: The ")
+    assert why in done.err
+    assert "hunter2" not in done.err
+
+
+def test_chains_are_listed_newest_first_with_their_records(recorded: CommandLine) -> None:
+    lines = recorded.run("chains").out.splitlines()
+
+    heads = [line.split() for line in lines if re.match(r" +\d+  \d{4}-", line)]
+    assert [(h[0], h[3], h[5], h[6], h[7], h[8]) for h in heads] == [
+        ("4", "default", "skipped", "-", "-", "-"),
+        ("3", "default", "stopped", "1", "4", "unknown"),
+        ("2", "nightly", "failed", "1", "3", "≈$0.5000"),
+        ("1", "default", "resolved", "2", "1-2", "$0.0300"),
+    ]
+    assert "       already_running: Cycle 3 still runs." in lines
+
+
+def test_chains_can_be_limited_and_chosen_by_status(recorded: CommandLine) -> None:
+    def cycles(*arguments: str) -> list[int]:
+        return [c["cycle"]["id"] for c in recorded.run("chains", "--json", *arguments).document["chains"]]
+
+    assert cycles() == [4, 3, 2, 1]
+    assert cycles("--limit", "2") == [4, 3]
+    assert cycles("--status", "resolved") == [1]
+
+
+@pytest.mark.parametrize("arguments", [("chain", "2"), ("chain", "--cycle", "1")], ids=["by_record", "by_cycle"])
+def test_a_chain_is_a_tree_of_its_records(recorded: CommandLine, arguments: tuple[str, ...]) -> None:
+    assert recorded.run(*arguments).out.splitlines() == [
+        "Cycle 1 default ✓ resolved  $0.0300  0.0s",
+        "web answers again",
+        "└── Tier 1 haiku ✓ completed  fresh (first_tier)  record 1",
+        "    $0.0100 · 0.0s · context 4.0k/200.0k (2%) · 1 tool call",
+        "    web does not answer",
+        "    ↑ web is down",
+        "    └── Tier 2 sonnet ✓ completed  resume (next_tier)  record 2",
+        "        $0.0200 · - · context 4.0k/200.0k (2%) · 1 tool call",
+        "        web answers again",
+    ]
+
+
+def test_what_is_unknown_is_said_to_be_unknown_and_null(recorded: CommandLine) -> None:
+    text = recorded.run("session", "4").out
+    assert "cost unknown" in text
+    assert "context unknown" in text
+    assert re.search(r"our prompt +unknown", text)
+    assert re.search(r"ending +interrupted, exit code unknown, stop reason unknown, turns unknown", text)
+
+    session = recorded.run("session", "4", "--json").document["session"]
+    unknown = ("cost_usd", "input_tokens", "context_tokens", "num_turns", "exit_code", "duration_seconds", "report")
+    assert {name: session[name] for name in unknown} == dict.fromkeys(unknown)
+    assert session["cost_basis"] == "unknown"
+
+
+def test_a_session_is_shown_with_what_was_said_and_done(recorded: CommandLine) -> None:
+    out = recorded.run("session", "2").out
+
+    assert re.search(r"^\d\d:\d\d:\d\d     prompt  You are tier 2\.$", out, re.MULTILINE)
+    assert re.search(r"^\d\d:\d\d:\d\d       runs  Bash: webctl restart$", out, re.MULTILINE)
+    assert re.search(r"^\d\d:\d\d:\d\d       gets  FAILED$", out, re.MULTILINE)
+    assert "2,000 of 5,000 characters; --json has them all" in out
+    assert re.search(r"^ {21}x{59}$", out, re.MULTILINE)
+    events = recorded.run("session", "2", "--json").document["events"]
+    assert [(e["kind"], len(e["text"])) for e in events] == [("prompt", 16), ("tool_use", 14), ("tool_result", 5000)]
+
+
+@pytest.mark.parametrize("arguments", [("chains",), ("chain", "3"), ("session", "3")], ids=" ".join)
+def test_nothing_a_model_says_reaches_the_terminal_as_a_command_or_markup(
+    recorded: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    done = recorded.run(*arguments, COLUMNS="400")
+
+    assert done.exit_code == 0
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.out)
+    assert r"\x1b[31mred\x1b]0;owned\x07 [bold]no markup[/bold]" in done.out
+
+
+COSTS = {
+    "tier": {1: 0.51, 2: 0.02},
+    "schedule": {"default": 0.03, "nightly": 0.5},
+    "model": {"haiku": 0.51, "opus": None, "sonnet": 0.02},
+}
+
+
+@pytest.mark.parametrize(("by", "expected"), COSTS.items(), ids=COSTS.keys())
+def test_cost_is_added_up_by(recorded: CommandLine, by: str, expected: dict[object, float | None]) -> None:
+    document = recorded.run("cost", "--by", by, "--json").document
+
+    assert {row[by]: row["cost_usd"] for row in document["rows"]} == pytest.approx(expected)
+    assert document["total_usd"] == pytest.approx(0.53)
+    assert document["total_is_exact"] is False
+    assert recorded.run("cost", "--by", by).out.split()[0] == by
+
+
+def test_the_cost_table_says_what_is_estimated_and_unknown(recorded: CommandLine) -> None:
+    lines = recorded.run("cost", "--by", "model").out.splitlines()
+
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["haiku", "≈$0.5100", "2"],
+        ["opus", "unknown", "1"],
+        ["sonnet", "$0.0200", "1"],
+        ["total", "≈$0.5300", "4"],
+    ]
+    assert lines[1].rstrip().endswith("1 estimated")
+    assert lines[2].rstrip().endswith("1 of unknown cost")
+
+
+def test_cost_since_a_time_leaves_out_what_ended_before(recorded: CommandLine) -> None:
+    def sessions(since: str) -> int:
+        document = recorded.run("cost", "--json", "--since", since).document
+        assert document["since"].endswith("Z")
+        return sum(row["sessions"] for row in document["rows"])
+
+    now = dt.datetime.now(dt.UTC)
+    assert sessions("1d") == 4
+    assert sessions("60m") == 2
+    assert sessions((now - dt.timedelta(hours=1)).isoformat()) == 2
+    assert sessions((now + dt.timedelta(days=3)).strftime("%Y-%m-%d")) == 0
+
+
+TIMES = {
+    "7d": dt.timedelta(days=7),
+    "12h": dt.timedelta(hours=12),
+    "30m": dt.timedelta(minutes=30),
+    "90s": dt.timedelta(seconds=90),
+    " 2d ": dt.timedelta(days=2),
+}
+
+
+@pytest.mark.parametrize(("text", "ago"), TIMES.items(), ids=TIMES.keys())
+def test_an_age_is_counted_back_from_now(text: str, ago: dt.timedelta) -> None:
+    now = dt.datetime(2026, 11, 16, 3, tzinfo=dt.UTC)
+    assert moment(text, now=now) == now - ago
+
+
+@pytest.mark.parametrize("text", ["2026-11-01", "2026-11-01T00:00", "2026-11-01T01:00+01:00", "2026-11-01T00:00:00Z"])
+def test_a_date_without_a_zone_is_utc(text: str) -> None:
+    assert moment(text, now=dt.datetime.now(dt.UTC)) == dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
+
+
+def test_a_total_of_nothing_known_is_null(recorded: CommandLine, opsladder: CommandLine) -> None:
+    assert opsladder.run("cost", "--json").document["total_usd"] == 0.0
+    rows = [r for r in recorded.run("cost", "--by", "model", "--json").document["rows"] if r["model"] == "opus"]
+    assert [(r["cost_usd"], r["unknown"]) for r in rows] == [(None, 1)]
+
+
+def test_the_database_is_set_up_and_checked(opsladder: CommandLine) -> None:
+    before = opsladder.run("db", "check", "--json")
+    upgraded = opsladder.run("db", "upgrade")
+    after = opsladder.run("db", "check", "--json")
+
+    assert (before.exit_code, before.document["ok"], before.document["current"]) == (1, False, None)
+    assert (upgraded.exit_code, after.exit_code, after.document["ok"]) == (0, 0, True)
+    assert upgraded.out == f"The schema is at {after.document['head']}.\n"
+    assert after.document["current"] == after.document["head"]
