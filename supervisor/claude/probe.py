@@ -29,7 +29,7 @@ _GENUINE = "(Claude Code)"
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 # An option is defined near the margin; further in, option names are only talked about.
 _OPTION = re.compile(r"^ {1,8}(?:-\w, *)?(--[\w-]+)(?:, *(--[\w-]+))?", re.MULTILINE)
-_REMEDY = "Install the Claude CLI, or set claude.bin to where it is."
+_REMEDY = "Install the Claude CLI (`pip install 'opsladder[cli]'` brings one), or set claude.bin to where it is."
 
 _FLAGS = {
     "resume": "--resume",

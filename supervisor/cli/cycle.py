@@ -9,7 +9,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,7 +58,9 @@ def show_while(as_json: bool, work: "Climb") -> Chain:
         from supervisor.model.document import chain_document
 
         chain = work(lambda _: None)
-        print(json.dumps(chain_document(chain), ensure_ascii=False))
+        with suppress(BrokenPipeError):
+            # Whoever stopped reading still gets the cycle's own exit code.
+            print(json.dumps(chain_document(chain)), flush=True)
         return chain
     with watcher() as watch:
         return work(watch)
@@ -73,9 +75,9 @@ def watcher() -> Iterator[Watch]:
         with live_tree() as watch:
             yield watch
     else:
-        from supervisor.cli.plain import say
+        from supervisor.cli.plain import PlainLines
 
-        yield say
+        yield PlainLines()
 
 
 async def climb_once(settings: Settings, options: CycleOptions, trigger: Trigger, *, watch: Watch) -> Chain:

@@ -40,8 +40,10 @@ def exit_with() -> Iterator[None]:
         sys.exit(FAILED)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; that is its right.
-        sys.stderr.close()
         sys.exit(SETTLED)
+    except OSError as error:
+        print(f"opsladder: {error.filename or 'The system'}: {error.strerror or error}.", file=sys.stderr)
+        sys.exit(FAILED)
 
 
 def _say(error: OpsladderError) -> None:

@@ -14,7 +14,6 @@ from supervisor.model.progress import (
     TierDecided,
     TierEnded,
     TierStarted,
-    Watch,
 )
 
 logger = logging.getLogger(__name__)
@@ -55,9 +54,6 @@ class PlainLines:
                 _line(f"cycle {chain.cycle.id} {finish.status.value}{reason}, {cost}: {detail}")
             case TierStarted():
                 pass
-
-
-say: Watch = PlainLines()
 
 
 def _line(text: str) -> None:

@@ -30,7 +30,6 @@ escalation = { needed = false }
 """
 
 ENDINGS = {
-    "healthy": (("healthy",), "", 0, "cycle 1 healthy, "),
     "unresolved_in_a_dry_run": (("unresolved", "--dry-run"), "", 3, "cycle 1 blocked (dry_run), "),
     "unresolved": (("unresolved",), SHORT_LADDER, 3, "cycle 1 unresolved (top_tier), "),
     "endless": (("endless",), SHORT_LADDER, 1, "cycle 1 failed (turn_limit), "),
