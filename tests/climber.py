@@ -11,7 +11,7 @@ from realcli import closed_environment
 from supervisor.claude.probe import probe
 from supervisor.climb.cycle import run_cycle
 from supervisor.climb.ladder import CycleRequest, Ladder
-from supervisor.climb.run import StopRequest
+from supervisor.climb.stop import StopRequest
 from supervisor.model.cycle import Chain, Event, EventKind, Trigger
 from supervisor.model.progress import Progress
 from supervisor.model.runtime import Runtime

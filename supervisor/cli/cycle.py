@@ -8,6 +8,7 @@ import asyncio
 import json
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,14 +19,12 @@ from supervisor.claude.probe import cached_runtime, find_binary, probe
 from supervisor.cli import logs
 from supervisor.cli.exits import exit_code
 from supervisor.climb.launch import Launched, launch, new_session_id
+from supervisor.climb.stop import StopRequest
 from supervisor.errors import ClaudeNotUsable, OpsladderError, UsageError
 from supervisor.model.cycle import Chain, Trigger
 from supervisor.model.progress import Watch
 from supervisor.model.runtime import Runtime
 from supervisor.settings import Settings, settings_from_process
-
-if TYPE_CHECKING:
-    from supervisor.climb.run import StopRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +84,16 @@ async def climb_once(settings: Settings, options: CycleOptions, trigger: Trigger
     schedule = _check(settings, options)
     dry_run = options.dry_run or settings.escalation.dry_run
     prepare_state(settings)
-    runtime = await find_runtime(settings)
-    warm = await _boot_ahead(settings, runtime, options.start_tier, dry_run)
-    try:
-        from supervisor.climb.cycle import run_cycle
-        from supervisor.climb.ladder import CycleRequest, Ladder
-        from supervisor.climb.run import StopRequest
-        from supervisor.prompts import Prompts
-        from supervisor.store import open_store
+    stop = StopRequest()
+    with _signals_ask(stop):
+        runtime = await find_runtime(settings)
+        warm = await _boot_ahead(settings, runtime, options.start_tier, dry_run)
+        try:
+            from supervisor.climb.cycle import run_cycle
+            from supervisor.climb.ladder import CycleRequest, Ladder
+            from supervisor.prompts import Prompts
+            from supervisor.store import open_store
 
-        stop = StopRequest()
-        with _signals_ask(stop):
             store = open_store(settings.database_url())
             ladder = Ladder(
                 settings=settings,
@@ -114,9 +112,9 @@ async def climb_once(settings: Settings, options: CycleOptions, trigger: Trigger
                 force_fresh=options.fresh_session,
             )
             return await run_cycle(ladder, request, warm=warm, stop=stop)
-    finally:
-        if warm is not None:
-            await warm.running.end(settings.claude.end_grace_seconds)
+        finally:
+            if warm is not None:
+                await warm.running.end(settings.claude.end_grace_seconds)
 
 
 def prepare_state(settings: Settings) -> None:
@@ -124,9 +122,8 @@ def prepare_state(settings: Settings) -> None:
     directory = settings.state.dir
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        trial = directory / ".writable"
-        trial.write_bytes(b"\n")
-        trial.unlink()
+        with tempfile.TemporaryFile(dir=directory) as trial:
+            trial.write(b"\n")
     except OSError as error:
         raise OpsladderError(
             f"The state directory {directory} cannot be written to: {error.strerror}.",
@@ -161,7 +158,7 @@ def _check(settings: Settings, options: CycleOptions) -> str:
 
 
 @contextmanager
-def _signals_ask(stop: "StopRequest") -> Iterator[None]:
+def _signals_ask(stop: StopRequest) -> Iterator[None]:
     """Ctrl-C and SIGTERM ask the cycle to stop; it ends its processes, records, and returns."""
     loop = asyncio.get_running_loop()
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

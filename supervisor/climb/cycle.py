@@ -19,7 +19,8 @@ from supervisor.climb.ladder import CycleRequest, Ladder, unfailing
 from supervisor.climb.launch import Launched
 from supervisor.climb.owner import this_process
 from supervisor.climb.recovery import recover, settle
-from supervisor.climb.run import StopRequest, run_session
+from supervisor.climb.run import run_session
+from supervisor.climb.stop import StopRequest
 from supervisor.decide.continuity import ContinuityPolicy, Surroundings
 from supervisor.decide.next_step import Policy, next_step
 from supervisor.errors import Conflict, HandoffInvalid, StoreError

@@ -14,6 +14,7 @@ from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
 from supervisor.climb.launch import Launched, launch, new_session_id
 from supervisor.climb.recorder import Recorder
+from supervisor.climb.stop import StopRequest
 from supervisor.decide.cost import PriceOf
 from supervisor.errors import ClaudeNotUsable
 from supervisor.model.cycle import Cycle, EventKind, NewEvent
@@ -27,19 +28,6 @@ logger = logging.getLogger(__name__)
 
 # By this the processes of a run are found again. The session id will not do: a CLI may mint its own.
 RUN_MARK = "run"
-
-
-class StopRequest:
-    """A wish to end the running session, with who wished it. The first wish counts."""
-
-    def __init__(self) -> None:
-        self.event = asyncio.Event()
-        self.ended = Ended.INTERRUPTED
-
-    def ask(self, ended: Ended = Ended.INTERRUPTED) -> None:
-        if not self.event.is_set():
-            self.ended = ended
-            self.event.set()
 
 
 async def run_session(

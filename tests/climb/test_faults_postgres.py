@@ -72,7 +72,7 @@ def test_a_server_gone_for_good_is_a_sentence_and_back_again_the_records_catch_u
 def test_a_commit_whose_answer_was_lost_is_not_made_twice(tmp_path, standin, postgres, database):
     place = Place(tmp_path, standin, ways="needs needs healthy", database=database)
 
-    with CommitCutter(database, every=2) as cutter:
+    with CommitCutter(database, every=3) as cutter:
         done = place.cycle("--json", "--fresh-session", OPSLADDER_STATE__DATABASE_URL=cutter.url)
 
     assert cutter.cut > 3

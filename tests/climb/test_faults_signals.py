@@ -227,7 +227,6 @@ def test_a_cli_that_was_booted_ahead_never_outlives_its_supervisor(tmp_path, cli
     """The signal comes as soon as the CLI is there, long before its prompt."""
     with scripted_api(BUSY) as api:
         place = Place(tmp_path, cli, base_url=api.base_url)
-        place.cycle("--max-tier", "1", "--start-tier", "2")
         started = place.start("--json")
         until(lambda: [p for p in place.processes() if "--session-id" in p], what="it is booted")
 
