@@ -79,8 +79,9 @@ class CommandLine:
         """Start it, with stdout and stderr in the file that is given back; it does not outlive the block."""
         output = self.directory / f"{'-'.join(arguments)}.{len(list(self.directory.iterdir()))}.out"
         with output.open("wb") as file:
+            # Whoever runs the tests in the background ignores SIGINT, and children would inherit that.
             process = subprocess.Popen(
-                [str(OPSLADDER), *arguments],
+                ["env", "--default-signal=INT", str(OPSLADDER), *arguments],
                 cwd=self.work,
                 env=self.environment(**env),
                 stdin=subprocess.DEVNULL,
