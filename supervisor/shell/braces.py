@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from supervisor.model.reading import OpaqueKind
 from supervisor.shell.pieces import Piece, text_of
-from supervisor.shell.reading import OpaqueKind, Unreadable
+from supervisor.shell.unreadable import Unreadable
 
 _ACTIVE = re.compile(r"([{},])")
 _NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")

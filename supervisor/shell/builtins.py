@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from supervisor.model.reading import Word
 from supervisor.shell.arithmetic import Numbers
 from supervisor.shell.pieces import source_of
-from supervisor.shell.reading import Word
 from supervisor.shell.scan import Scanner
 
 _DECLARE = frozenset({"declare", "typeset", "local", "export", "readonly"})

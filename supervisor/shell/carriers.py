@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from supervisor.model.reading import OpaqueKind, Role, Word
 from supervisor.shell.inner import deeper, joined, run_shell, run_text, run_words
 from supervisor.shell.interpreters import SHELLS
 from supervisor.shell.options import find_options, positional, table
 from supervisor.shell.place import NO_FEED, Call, Desk, Place
-from supervisor.shell.reading import OpaqueKind, Role, Unreadable, Word
+from supervisor.shell.unreadable import Unreadable
 
 _XARGS = table(
     "0a:d:E:e?I:i?L:l?n:oP:prs:tx",

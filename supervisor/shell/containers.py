@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from supervisor.model.reading import OpaqueKind, Role, Word
 from supervisor.shell.inner import deeper, run_shell, run_words
 from supervisor.shell.options import Found, find_options, positional, table
 from supervisor.shell.place import Call, Desk, Place
-from supervisor.shell.reading import OpaqueKind, Role, Unreadable, Word
+from supervisor.shell.unreadable import Unreadable
 
 _DOCKER = table(
     "c:H:l:Dv",

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from supervisor.model.reading import Assignment, OpaqueKind, Word
 from supervisor.shell.arithmetic import Numbers
 from supervisor.shell.place import NO_FEED, Call, Desk, Feed, Place
-from supervisor.shell.reading import Assignment, OpaqueKind, Unreadable, Word
+from supervisor.shell.unreadable import Unreadable
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 

@@ -2,11 +2,12 @@
 
 import re
 
+from supervisor.model.reading import OpaqueKind, Role, Word
 from supervisor.shell.awk import awk_acts
 from supervisor.shell.inner import deeper, run_text
 from supervisor.shell.options import find_options, table
 from supervisor.shell.place import NO_FEED, Call, Desk, Place, Source
-from supervisor.shell.reading import OpaqueKind, Role, Unreadable, Word
+from supervisor.shell.unreadable import Unreadable
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "yash", "posh"})
 AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})

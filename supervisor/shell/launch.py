@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 
+from supervisor.model.reading import OpaqueKind, Role
 from supervisor.shell.carriers import (
     run_find,
     run_parallel,
@@ -28,8 +29,8 @@ from supervisor.shell.inner import joined, run_text
 from supervisor.shell.interpreters import AWKS, SHELLS, is_interpreter, run_awk, run_interpreter, run_shell_program
 from supervisor.shell.options import find_options, table
 from supervisor.shell.place import NO_FEED, Call, Desk, Place
-from supervisor.shell.reading import OpaqueKind, Role, Unreadable
 from supervisor.shell.remote import run_ssh
+from supervisor.shell.unreadable import Unreadable
 from supervisor.shell.wrappers import WRAPPERS, run_wrapper
 
 _DEPTH_LIMIT = 16

@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from supervisor.model.reading import OpaqueKind
 from supervisor.shell.pieces import RawWord, text_of
-from supervisor.shell.reading import OpaqueKind, Unreadable
 from supervisor.shell.scan import Scanner
+from supervisor.shell.unreadable import Unreadable
 
 _BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 _REDIRECT = re.compile(r"([0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})?(&>>|&>|<<<|<<-?|<&|>&|>>|>\||<>|<|>)")

@@ -7,7 +7,8 @@ command would be a guess.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from supervisor.shell.reading import OpaqueKind, Unreadable, Word
+from supervisor.model.reading import OpaqueKind, Word
+from supervisor.shell.unreadable import Unreadable
 
 _NONE, _REQUIRED, _ATTACHED = "none", "required", "attached"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from supervisor.model.reading import Assignment, OpaqueKind, Redirect, Role, Word
 from supervisor.shell.arithmetic import Numbers
-from supervisor.shell.reading import Assignment, OpaqueKind, Redirect, Role, Word
 
 
 class Source(StrEnum):

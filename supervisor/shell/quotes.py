@@ -7,9 +7,10 @@ a source whose indexes are bytes (UTF-8 seen as Latin-1), because the tree count
 import re
 from abc import ABC, abstractmethod
 
+from supervisor.model.reading import OpaqueKind
 from supervisor.shell.ansi import decode_ansi_c
 from supervisor.shell.pieces import Piece, RawWord, text_of
-from supervisor.shell.reading import OpaqueKind, Unreadable
+from supervisor.shell.unreadable import Unreadable
 
 _LITERAL = re.compile(r"[^ \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]+")
 _IN_DOUBLE = re.compile(r"[^\\\"$`\x00\r]+")

@@ -1,9 +1,10 @@
 """Read a shell text into every command it could run. Pure. Called by the guard for each shell command of an agent."""
 
+from supervisor.model.reading import Command, Opaque, OpaqueKind, Reading, Role
 from supervisor.shell.arithmetic import Numbers
 from supervisor.shell.launch import launch
 from supervisor.shell.place import Call, Place
-from supervisor.shell.reading import Command, Opaque, OpaqueKind, Reading, Role, Unreadable
+from supervisor.shell.unreadable import Unreadable
 from supervisor.shell.walk import walk_script
 from supervisor.shell.words import options_and_words
 

@@ -2,11 +2,12 @@
 
 import re
 
+from supervisor.model.reading import OpaqueKind, Role, Word
 from supervisor.shell.inner import deeper, joined, run_text
 from supervisor.shell.interpreters import run_shell_program
 from supervisor.shell.options import Found, find_options, positional, table
 from supervisor.shell.place import Call, Desk, Place
-from supervisor.shell.reading import OpaqueKind, Role, Unreadable, Word
+from supervisor.shell.unreadable import Unreadable
 
 _SSH = table("46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:p:P:Q:R:S:W:w:")
 _AUTOSSH = table("46AaCfGgKkNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:M:O:o:p:P:Q:R:S:W:w:")

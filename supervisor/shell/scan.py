@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass
 
+from supervisor.model.reading import OpaqueKind
 from supervisor.shell.outline import Outline
 from supervisor.shell.pieces import Piece, RawWord, text_of
 from supervisor.shell.quotes import WordScanner
-from supervisor.shell.reading import OpaqueKind, Unreadable
+from supervisor.shell.unreadable import Unreadable
 
 _WORD_ALONE = re.compile(r"[ \t]*([A-Za-z0-9_-]+)(?=[ \t\n;|&)]|\Z)")
 _OPERATOR = re.compile(r"&>>|&>|<<<|<<-|<<|<&|>&|>>|>\||<>|[<>](?!\()|;;&|;;|;&|;|&&|&|\|\||\|&|\|")

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from supervisor.model.reading import Assignment, OpaqueKind, Redirect, Word
 from supervisor.shell.arithmetic import is_number
 from supervisor.shell.builtins import EVALUATES, evaluated
 from supervisor.shell.lex import DECLARATIONS, RawAssignment, RawRedirect, SimpleCommand
 from supervisor.shell.pieces import Piece, RawWord, text_of
 from supervisor.shell.place import NO_FEED, Call, Desk, Feed, Place, Source
-from supervisor.shell.reading import Assignment, OpaqueKind, Redirect, Word
 from supervisor.shell.scan import Scanner
 from supervisor.shell.variables import SAFE_VALUE, CertainNames
 from supervisor.shell.words import value_of, words_of

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from supervisor.model.reading import OpaqueKind
 from supervisor.shell.lex import SimpleCommand, lex_command, lex_words
 from supervisor.shell.outline import RESERVED
 from supervisor.shell.pieces import source_of, text_of
 from supervisor.shell.place import Desk, Place
-from supervisor.shell.reading import OpaqueKind, Unreadable
 from supervisor.shell.scan import Scanner
 from supervisor.shell.simple import Statements
+from supervisor.shell.unreadable import Unreadable
 from supervisor.shell.variables import CertainNames
 
 _PARSER = Parser(Language(tree_sitter_bash.language()))

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from supervisor.model.reading import Option, Word
 from supervisor.shell.braces import expand_braces
 from supervisor.shell.pieces import Piece, RawWord, text_of
-from supervisor.shell.reading import Option, Word
 
 _PLAIN = re.compile(r"[^*?\[{]*")
 _GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)

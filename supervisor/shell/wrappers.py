@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from supervisor.model.reading import OpaqueKind, Role, Word
 from supervisor.shell.inner import deeper, joined, run_shell, run_text, run_words, take_assignments
 from supervisor.shell.options import Found, Table, find_options, positional, table
 from supervisor.shell.outline import RESERVED
 from supervisor.shell.place import Call, Desk, Place
-from supervisor.shell.reading import OpaqueKind, Role, Unreadable, Word
+from supervisor.shell.unreadable import Unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """How the shell tests write down what was read: one line per command."""
 
-from supervisor.shell import Command, Reading, Role, Word, read_shell
+from supervisor.model.reading import Command, Reading, Role, Word
+from supervisor.shell import read_shell
 
 
 def word(one: Word) -> str:

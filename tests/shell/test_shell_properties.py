@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shell_view import acting
 
-from supervisor.shell import Command, OpaqueKind, Reading, read_shell
+from supervisor.model.reading import Command, OpaqueKind, Reading
+from supervisor.shell import read_shell
 
 SHELLISH = st.lists(
     st.sampled_from(

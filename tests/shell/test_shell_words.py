@@ -3,7 +3,8 @@
 import pytest
 from shell_view import kinds, lines, word
 
-from supervisor.shell import Word, read_shell
+from supervisor.model.reading import Word
+from supervisor.shell import read_shell
 
 WORDS = {
     "plain": ("rm", ["rm"]),

@@ -3,7 +3,8 @@
 import pytest
 from shell_view import acting, kinds, lines
 
-from supervisor.shell import Role, read_shell
+from supervisor.model.reading import Role
+from supervisor.shell import read_shell
 
 TRANSPARENT = {
     "sudo": ("sudo systemctl restart x", "systemctl restart x"),

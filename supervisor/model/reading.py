@@ -1,4 +1,4 @@
-"""What a shell text was found to run: the result types of ``read_shell``. No I/O; read by the permission rules."""
+"""What a shell text was found to run. No I/O. Made by ``shell.read_shell``, judged by ``decide.permission``."""
 
 import re
 from dataclasses import dataclass
@@ -168,11 +168,3 @@ class Reading:
 
     commands: tuple[Command, ...]
     opaque: tuple[Opaque, ...]
-
-
-class Unreadable(Exception):
-    """Reading stops here, on purpose. Caught inside the package and turned into an ``Opaque``."""
-
-    def __init__(self, kind: OpaqueKind, text: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.opaque = Opaque(kind=kind, text=text, sentence=sentence)
