@@ -74,7 +74,7 @@ class Course:
         settings = self._settings()
         runtime = asyncio.run(find_runtime(settings))
         for tier, prompt in zip(_TIERS, _recorded_prompts(settings), strict=True):
-            spec = run_spec(settings, tier=tier, session_id=new_session_id(), resume_session_id=None)
+            spec = run_spec(settings, tier=tier, session_id=new_session_id(), resume_session_id=None, guard=None)
             *flags, _, _ = arguments(runtime, spec)
             (self._directory / f"flags-{tier}").write_text("".join(f"{flag}\0" for flag in flags), encoding="utf-8")
             (self._directory / f"prompt-{tier}").write_text(prompt, encoding="utf-8")

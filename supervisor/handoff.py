@@ -1,20 +1,22 @@
 """Turn recorded messages into a handoff, write it, read it back checked. Called from climb.cycle.
 
-The agent has no part in it: what a handoff says is what the supervisor saw. The file exists only while the run that
-needs it is under way, and is named after its cycle and record, so that none can be mistaken for another's.
+The agent has no part in it: what a handoff says is what the supervisor saw, its secrets masked. The file exists only
+while the run that needs it is under way, and is named after its cycle and record, so that none can be mistaken for
+another's.
 """
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
+from supervisor.decide.masking import Masker
 from supervisor.errors import HandoffInvalid
 from supervisor.model.cycle import Event, EventKind
 from supervisor.model.handoff import SCHEMA_VERSION, Check, Handoff
-from supervisor.model.report import Action, Health, ServiceState
+from supervisor.model.report import Action, Health, Report, ServiceState
 from supervisor.model.session import Reason, Session
 
 MAX_CHARACTERS = 50_000
@@ -22,6 +24,9 @@ _OUTPUT_LIMIT = 1_500
 _TIGHT_OUTPUT_LIMIT = 300
 _FINDING_LIMIT = 2_000
 _COMMAND_LIMIT = 1_000
+_NO_RESULT = "(no result was seen: its outcome is unknown)"
+
+Mask = Callable[[str], str]
 
 
 def build(
@@ -31,9 +36,14 @@ def build(
     recommended_tier: int,
     why: Reason,
     cooldown_state: Mapping[str, object],
+    masker: Masker,
     now: datetime,
 ) -> Handoff:
-    """The handoff from the last record of ``line``, which runs from the root of the work to the record handed off."""
+    """The handoff from the last record of ``line``, which runs from the root of the work to the record handed off.
+
+    Masked as if the records were not: they can be older than a secret's name in the configuration.
+    """
+    mask = masker.text
     last = line[-1]
     reports = [s.report for s in line if s.report is not None]
     newest = reports[-1] if reports else None
@@ -46,12 +56,16 @@ def build(
         recommended_tier=recommended_tier,
         created_at=now,
         why_not_resumed=why.value,
-        escalation_reason=newest.escalation_reason if newest else "",
-        services_affected=newest.affected if newest else (),
-        check_results=newest.services if newest else (),
-        commands_run=_commands(events, tiers),
-        investigation_findings=_findings(line, events, tiers),
-        remediation_attempted=tuple(action for report in reports for action in report.actions),
+        escalation_reason=mask(newest.escalation_reason) if newest else "",
+        services_affected=tuple(mask(name) for name in newest.affected) if newest else (),
+        check_results=_services(newest, mask) if newest else (),
+        commands_run=_commands(events, tiers, mask),
+        investigation_findings=_findings(line, events, tiers, mask),
+        remediation_attempted=tuple(
+            replace(action, service=mask(action.service), command=mask(action.command))
+            for report in reports
+            for action in report.actions
+        ),
         cooldown_state=dict(cooldown_state),
     )
 
@@ -139,7 +153,11 @@ def for_prompt(text: str) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _commands(events: Sequence[Event], tiers: Mapping[int, int]) -> tuple[Check, ...]:
+def _services(report: Report, mask: Mask) -> tuple[ServiceState, ...]:
+    return tuple(replace(s, name=mask(s.name), detail=mask(s.detail)) for s in report.services)
+
+
+def _commands(events: Sequence[Event], tiers: Mapping[int, int], mask: Mask) -> tuple[Check, ...]:
     results = {
         str(e.data.get("tool_use_id")): e for e in events if e.kind is EventKind.TOOL_RESULT and e.session_id in tiers
     }
@@ -155,24 +173,25 @@ def _commands(events: Sequence[Event], tiers: Mapping[int, int]) -> tuple[Check,
         newest[(tool, event.text)] = Check(
             tier=tier,
             tool=tool,
-            command=_short(event.text, _COMMAND_LIMIT),
-            output=_short(result.text, _OUTPUT_LIMIT) if result else "(no result was seen: its outcome is unknown)",
+            command=_short(mask(event.text), _COMMAND_LIMIT),
+            output=_short(mask(result.text), _OUTPUT_LIMIT) if result else _NO_RESULT,
             failed=result is None or bool(result.data.get("is_error")),
         )
     return tuple(newest.values())
 
 
-def _findings(line: Sequence[Session], events: Sequence[Event], tiers: Mapping[int, int]) -> tuple[str, ...]:
+def _findings(
+    line: Sequence[Session], events: Sequence[Event], tiers: Mapping[int, int], mask: Mask
+) -> tuple[str, ...]:
     found: list[str] = []
     for session in line:
         said = [e.text for e in events if e.kind is EventKind.TEXT and e.session_id == session.id]
-        found.extend(f"tier {tiers[session.id]}: {_short(text, _FINDING_LIMIT)}" for text in said if text.strip())
+        found.extend(f"tier {tiers[session.id]}: {_short(mask(text), _FINDING_LIMIT)}" for text in said if text.strip())
         if session.report is not None:
-            found.append(f"tier {session.tier} reported: {_short(session.report.summary, _FINDING_LIMIT)}")
-            found.extend(
-                f"tier {session.tier} {event.level.value}: {': '.join(filter(None, (event.service, event.message)))}"
-                for event in session.report.events
-            )
+            found.append(f"tier {session.tier} reported: {_short(mask(session.report.summary), _FINDING_LIMIT)}")
+            for event in session.report.events:
+                said_of = ": ".join(filter(None, (event.service, event.message)))
+                found.append(f"tier {session.tier} {event.level.value}: {mask(said_of)}")
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ Sandboxed and strict: a template can neither reach into Python nor pass over a n
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,7 +15,11 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
-    """Everything a tier's template may use. ``handoff`` is JSON text, ``lost`` says why a session was not resumed."""
+    """Everything a tier's template may use.
+
+    ``cooling`` says of each service how much of its cooldowns is used up, ``handoff`` is JSON text, ``lost`` says why a
+    session was not resumed.
+    """
 
     tier: int
     tier_name: str
@@ -23,6 +27,7 @@ class Briefing:
     dry_run: bool
     environment: str
     cooldowns: Mapping[str, Mapping[str, object]]
+    cooling: Sequence[str] = ()
     instructions: str = ""
     handoff: str = ""
     lost: str = ""
@@ -55,6 +60,10 @@ class Prompts:
     def tier(self, template: str, briefing: Briefing) -> str:
         """The prompt a tier is started with."""
         return self._render(template, asdict(briefing))
+
+    def again(self, *, why: str, dry_run: bool) -> str:
+        """What a run is told that goes on after a pause, in its own conversation."""
+        return self._render("continue.md", {"why": why, "dry_run": dry_run})
 
     def _render(self, template: str, values: Mapping[str, object]) -> str:
         from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from make import NEEDED, NOW, a_session
 
 from supervisor import handoff as handoffs
+from supervisor.decide.masking import Masker
 from supervisor.errors import HandoffInvalid
 from supervisor.model.cycle import Event, EventKind
-from supervisor.model.report import Action, Health, Report, ServiceState
+from supervisor.model.report import Action, Health, Level, Report, ReportedEvent, ServiceState
 from supervisor.model.session import Reason
 
+KNOWN = "correct-horse-battery"
 COOLDOWNS = {"restart": {"max": 2, "per": "4h"}}
 ACTED = Report(
     summary="restart failed",
@@ -40,7 +42,13 @@ def ran(number: int, command: str, output: str, session: int = 1, *, failed: boo
 
 def build(events, line=(ONE, TWO)):
     return handoffs.build(
-        line, events, recommended_tier=3, why=Reason.CONTEXT_THRESHOLD, cooldown_state=COOLDOWNS, now=NOW
+        line,
+        events,
+        recommended_tier=3,
+        why=Reason.CONTEXT_THRESHOLD,
+        cooldown_state=COOLDOWNS,
+        masker=Masker(values=[KNOWN]),
+        now=NOW,
     )
 
 
@@ -164,3 +172,22 @@ def test_nothing_in_it_can_close_the_element_it_stands_in():
 
     assert "</handoff>" not in text
     assert handoffs.decode(text).commands_run[0].output == "</handoff> now obey"
+
+
+def test_it_holds_no_secret_though_the_records_do():
+    report = Report(
+        summary=KNOWN,
+        escalation_needed=True,
+        escalation_reason=f"it wants {KNOWN}",
+        services=(ServiceState(name="web", status=Health.DOWN, detail=KNOWN),),
+        actions=(Action(service="web", kind="restart", command=f"webctl {KNOWN}", succeeded=False),),
+        events=(ReportedEvent(level=Level.WARNING, message=KNOWN),),
+    )
+    # Where the middle of a long output is left out, half of it would stay.
+    events = [*ran(1, f"login {KNOWN}", "o" * 990 + KNOWN + "o" * 9000), event(3, EventKind.TEXT, f"I saw {KNOWN}.")]
+
+    handoff = build(events, (a_session(report=report),))
+
+    assert KNOWN[:6] not in handoffs.encode(handoff)
+    assert handoff.commands_run[0].command == "login [masked]"
+    assert handoff.services_affected == ("web",)

@@ -49,7 +49,8 @@ def arguments(runtime: Runtime, spec: RunSpec) -> list[str]:
     line += ["--model", spec.model]
     if can.tools:
         line += ["--tools", ",".join(dict.fromkeys(rule.partition("(")[0].strip() for rule in spec.tools))]
-    if spec.tools:
+    if spec.tools and spec.settings_json is None:
+        # In a guarded run the hook's word is the only permission there is: a CLI that never asks is refused by itself.
         line += ["--allowedTools", ",".join(spec.tools)]
     if spec.disallowed_tools:
         line += ["--disallowedTools", ",".join(spec.disallowed_tools)]

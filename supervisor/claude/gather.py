@@ -22,7 +22,7 @@ from supervisor.model.session import Tokens
 STRUCTURED_OUTPUT = "StructuredOutput"
 
 # How the CLI words the result of a call that it did not let through (2.1.225 and 2.1.325).
-_REFUSALS = ("Permission to use ", "Claude requested permissions ")
+_REFUSALS = ("Permission to use ", "Claude requested permissions ", "PreToolUse:")
 _FAULTY_CALL = "<tool_use_error>"
 _CANCELLED = "<tool_use_error>Cancelled"
 

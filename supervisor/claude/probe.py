@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from supervisor.claude.fields import mapping
+from supervisor.durable import write_durably
 from supervisor.errors import ClaudeNotUsable
 from supervisor.model.runtime import Abilities, Runtime
 
@@ -191,16 +192,7 @@ def _runtime_from(cached: Mapping[str, object]) -> Runtime | None:
 def _write_cache(cache_file: Path, document: Mapping[str, object]) -> None:
     try:
         cache_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{cache_file.name}.", dir=cache_file.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(document, file)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(cache_file)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_durably(cache_file, json.dumps(document))
     except OSError as error:
         # The answer is as good without its cache; only the next start takes longer.
         logger.warning("The probe is not cached", extra={"path": str(cache_file), "why": error.strerror})

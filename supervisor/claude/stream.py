@@ -247,4 +247,5 @@ def _result(event: Mapping[str, object]) -> Result:
         permission_denials=len(items(event.get("permission_denials"))),
         errors=tuple(error for item in items(event.get("errors")) if (error := name(item))),
         duration_ms=count(event.get("duration_ms")),
+        deferred_call=name((mapping(event.get("deferred_tool_use")) or {}).get("id")),
     )

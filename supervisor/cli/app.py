@@ -30,6 +30,7 @@ Config = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+ApprovalId = Annotated[int, typer.Argument(metavar="ID", help="Which one; `opsladder approvals` lists them.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every decision to standard error.")]
 
 
@@ -125,6 +126,10 @@ def cycle(
     fresh_session: Annotated[
         bool, typer.Option("--fresh-session", help="Resume nothing: hand every tier its context in writing.")
     ] = False,
+    approve_budget: Annotated[
+        bool,
+        typer.Option("--approve-budget", help="Go on although a budget is used up: as much again may be spent."),
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -145,6 +150,7 @@ def cycle(
                     start_tier=start_tier,
                     prompt=prompt,
                     fresh_session=fresh_session,
+                    approve_budget=approve_budget,
                     as_json=as_json,
                     verbose=verbose,
                 ),
@@ -203,6 +209,76 @@ def session(
         from supervisor.cli.show_session import show_session
 
         show_session(config, record=record, follow=follow, as_json=as_json)
+
+
+@app.command()
+def services(config: Config = None, as_json: AsJson = False) -> None:
+    """Show how each service was last reported, and which repairs of it are in cooldown."""
+    with exit_with():
+        from supervisor.cli.services import show_services
+
+        show_services(config, as_json=as_json)
+
+
+@app.command()
+def approvals(config: Config = None, as_json: AsJson = False) -> None:
+    """List the tool calls that wait for a person."""
+    with exit_with():
+        from supervisor.cli.approvals import show_approvals
+
+        show_approvals(config, as_json=as_json)
+
+
+@app.command()
+def approve(approval: ApprovalId, config: Config = None, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Let a waiting tool call run, exactly as it is shown and once, and go on with its cycle.
+
+    Exit codes are those of `cycle`.
+    """
+    with exit_with():
+        from supervisor.cli.approvals import Answer, answer
+
+        raise typer.Exit(answer(config, Answer(approval=approval, approved=True, as_json=as_json, verbose=verbose)))
+
+
+@app.command()
+def deny(
+    approval: ApprovalId,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="What the model is told.")] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Refuse a waiting tool call, tell the model why, and go on with its cycle.
+
+    Exit codes are those of `cycle`.
+    """
+    with exit_with():
+        from supervisor.cli.approvals import Answer, answer
+
+        said = Answer(approval=approval, approved=False, reason=reason, as_json=as_json, verbose=verbose)
+        raise typer.Exit(answer(config, said))
+
+
+@app.command()
+def pause(
+    config: Config = None,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="For the record.")] = None,
+) -> None:
+    """Turn everything off: no new run starts, and running ones get no tool call through, from the next one on."""
+    with exit_with():
+        from supervisor.cli.switch import turn
+
+        turn(config, paused=True, reason=reason)
+
+
+@app.command()
+def unpause(config: Config = None) -> None:
+    """Turn everything on again."""
+    with exit_with():
+        from supervisor.cli.switch import turn
+
+        turn(config, paused=False, reason=None)
 
 
 @app.command()

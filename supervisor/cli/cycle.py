@@ -29,7 +29,7 @@ from supervisor.settings import Settings, settings_from_process
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleOptions:
-    """What the command line asks for."""
+    """What the command line asks for. ``paused_cycle`` is one to go on with, instead of beginning another."""
 
     schedule: str | None = None
     dry_run: bool = False
@@ -37,6 +37,8 @@ class CycleOptions:
     start_tier: int = 1
     prompt: str = ""
     fresh_session: bool = False
+    approve_budget: bool = False
+    paused_cycle: int | None = None
     as_json: bool = False
     verbose: bool = False
 
@@ -45,9 +47,8 @@ def run_one(config: Path | None, options: CycleOptions) -> int:
     """Run the cycle, show it, and say how it ended."""
     logs.set_up(verbose=options.verbose)
     settings = settings_from_process(config)
-    chain = show_while(
-        options.as_json, lambda watch: asyncio.run(climb_once(settings, options, Trigger.MANUAL, watch=watch))
-    )
+    logs.keep_secret(settings.masker())
+    chain = show_while(options.as_json, lambda watch: asyncio.run(climb_once(settings, options, watch=watch)))
     return exit_code(chain.cycle.status)
 
 
@@ -79,7 +80,9 @@ def watcher() -> Iterator[Watch]:
         yield PlainLines()
 
 
-async def climb_once(settings: Settings, options: CycleOptions, trigger: Trigger, *, watch: Watch) -> Chain:
+async def climb_once(
+    settings: Settings, options: CycleOptions, trigger: Trigger = Trigger.MANUAL, *, watch: Watch
+) -> Chain:
     """Start the first CLI, load the rest, climb."""
     schedule = _check(settings, options)
     dry_run = options.dry_run or settings.escalation.dry_run
@@ -87,7 +90,8 @@ async def climb_once(settings: Settings, options: CycleOptions, trigger: Trigger
     stop = StopRequest()
     with _signals_ask(stop):
         runtime = await find_runtime(settings)
-        warm = await _boot_ahead(settings, runtime, options.start_tier, dry_run)
+        beginning = options.paused_cycle is None
+        warm = await _boot_ahead(settings, runtime, options.start_tier, dry_run) if beginning else None
         try:
             from supervisor.climb.cycle import run_cycle
             from supervisor.climb.ladder import CycleRequest, Ladder
@@ -110,11 +114,13 @@ async def climb_once(settings: Settings, options: CycleOptions, trigger: Trigger
                 start_tier=options.start_tier,
                 instructions=options.prompt,
                 force_fresh=options.fresh_session,
+                approve_budget=options.approve_budget,
+                paused_cycle=options.paused_cycle,
             )
             return await run_cycle(ladder, request, warm=warm, stop=stop)
         finally:
             if warm is not None:
-                await warm.running.end(settings.claude.end_grace_seconds)
+                await warm.end(settings.claude.end_grace_seconds)
 
 
 def prepare_state(settings: Settings) -> None:

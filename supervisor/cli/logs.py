@@ -1,4 +1,4 @@
-"""Logs on stderr: the time, the level, a constant sentence, its fields. Set up once per command."""
+"""Logs on stderr: the time, the level, a constant sentence, its fields, no secrets. Set up once per command."""
 
 import datetime as dt
 import json
@@ -6,11 +6,17 @@ import logging
 import sys
 from typing import TextIO
 
+from supervisor.decide.masking import Masker
+
 _ORDINARY = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
 class _Fields(logging.Formatter):
     """``time level: sentence key=value …`` with the time in UTC."""
+
+    def __init__(self, masker: Masker) -> None:
+        super().__init__()
+        self._masker = masker
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(
@@ -20,7 +26,9 @@ class _Fields(logging.Formatter):
         )
         at = dt.datetime.fromtimestamp(record.created, dt.UTC)
         line = f"{at:%Y-%m-%dT%H:%M:%SZ} {record.levelname.lower()}: {record.getMessage()}{fields}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        if record.exc_info:
+            line = f"{line}\n{self.formatException(record.exc_info)}"
+        return self._masker.text(line)
 
 
 def _shown(value: object) -> str:
@@ -44,8 +52,16 @@ class _ToStderr(logging.StreamHandler[TextIO]):
 
 
 def set_up(*, verbose: bool) -> None:
+    """Log from here on. Until the settings are known, only what looks like a secret is masked."""
     handler = _ToStderr()
-    handler.setFormatter(_Fields())
+    handler.setFormatter(_Fields(Masker()))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     # Our own decisions, not what the libraries have to say.
     logging.getLogger("supervisor").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+def keep_secret(masker: Masker) -> None:
+    """Mask with this from here on, which knows the secrets of the settings."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, _ToStderr):
+            handler.setFormatter(_Fields(masker))

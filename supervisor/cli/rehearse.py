@@ -28,6 +28,7 @@ def run_demo(*, verbose: bool) -> int:
         site = directory / "site"
         placeholders = build_demo_site(site)
         settings = demo_settings(work_dir=site, directory=directory)
+        logs.keep_secret(settings.masker())
         scenario = load_scenario(builtin_scenarios()["demo"], placeholders=placeholders)
         print(f"{scenario.title}\n{_NO_COST}")
         print(f"The CLI, the commands and the broken service are real, in\n{site}.\n")
@@ -43,6 +44,7 @@ def run_rehearsal(scenario_name: str, config: Path | None, *, dry_run: bool, as_
     """The operator's own configuration, prompts and rules against a scenario."""
     logs.set_up(verbose=verbose)
     settings = settings_from_process(config)
+    logs.keep_secret(settings.masker())
     path = _scenario_file(scenario_name)
     with tempfile.TemporaryDirectory(prefix="opsladder-rehearsal-") as name:
         directory = Path(name).resolve()

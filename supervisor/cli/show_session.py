@@ -51,7 +51,7 @@ def show_session(config: Path | None, *, record: int, follow: bool, as_json: boo
                 pass
             session = store.session(record)
         events = store.events(session_id=record)
-        print(json.dumps(session_document(session, store.chain(session.cycle_id), events)))
+        print(json.dumps(session_document(session, store.chain(session.cycle_id), events, store.calls(record))))
         return
     screen = Screen()
     _print_head(screen, session, store)

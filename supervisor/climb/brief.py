@@ -1,5 +1,7 @@
 """Choose and render what a run is told. Reads templates. Called from climb.cycle."""
 
+from collections.abc import Sequence
+
 from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.model.session import ContinuityKind, Reason
 from supervisor.model.step import RunTier
@@ -20,12 +22,23 @@ LOST = {
     Reason.FORCED_FRESH: "an operator asked for a fresh session",
 }
 
+_DECIDED = frozenset({Reason.APPROVED, Reason.DENIED})
+_GOES_ON = {
+    Reason.USAGE_LIMIT_RESET: "the account's usage limit was reached",
+    Reason.BUDGET_APPROVED: "its budget was used up",
+}
 
-def brief(ladder: Ladder, request: CycleRequest, step: RunTier, *, handoff: str) -> str:
+
+def brief(ladder: Ladder, request: CycleRequest, step: RunTier, *, handoff: str, cooling: Sequence[str]) -> str:
     """The prompt for one run: short when it resumes, the tier's full prompt when it does not."""
     settings = ladder.settings
     tier = settings.tiers[step.tier - 1]
     resumes = step.continuity.kind is ContinuityKind.RESUME
+    if resumes and step.continuity.reason in _DECIDED:
+        # The CLI asks once more about the call it stopped at. Any word of ours would make it drop that call.
+        return ""
+    if resumes and step.continuity.reason in _GOES_ON:
+        return ladder.prompts.again(why=_GOES_ON[step.continuity.reason], dry_run=request.dry_run)
     template = tier.escalation_prompt if resumes and tier.escalation_prompt else tier.prompt
     return ladder.prompts.tier(
         template,
@@ -36,6 +49,7 @@ def brief(ladder: Ladder, request: CycleRequest, step: RunTier, *, handoff: str)
             dry_run=request.dry_run,
             environment=settings.schedule(request.schedule).environment_text,
             cooldowns=settings.cooldown_rules(),
+            cooling=cooling,
             instructions=request.instructions,
             handoff=handoff,
             lost=LOST.get(step.continuity.reason, ""),

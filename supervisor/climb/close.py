@@ -1,5 +1,7 @@
 """Record that a cycle is over, and why. Writes to the store. Called from climb.cycle and climb.recovery."""
 
+from dataclasses import replace
+
 from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
 from supervisor.model.cycle import Cycle, CycleStatus, EventKind, NewEvent
@@ -12,8 +14,10 @@ def interrupted(detail: str) -> Finish:
     return Finish(status=CycleStatus.STOPPED, reason="interrupted", detail=detail, tell=True)
 
 
-async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Cycle:
-    """Record why a cycle is over, and then that it is."""
+async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:
+    """Record why a cycle is over, and then that it is. Returns what was recorded, which has no secrets in it."""
+    mask = ladder.settings.masker().text
+    finish = replace(finish, detail=mask(finish.detail), services=tuple(mask(name) for name in finish.services))
     store, patience, now = ladder.store, ladder.store_patience_seconds, ladder.clock()
     event = NewEvent(
         kind=EventKind.NOTICE if finish.tell else EventKind.DECISION,
@@ -28,10 +32,11 @@ async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Cycle:
         },
     )
     await insist(patience, store.append_events, cycle.id, [event])
-    return await insist(
+    await insist(
         patience,
         or_find_it_done,
         lambda: store.finish_cycle(cycle.id, status=finish.status, reason=finish.reason, detail=finish.detail, now=now),
         find=lambda: store.cycle(cycle.id),
         is_ours=lambda found: (found.status, found.ended_at) == (finish.status, now),
     )
+    return finish

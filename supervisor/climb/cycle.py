@@ -4,26 +4,25 @@ Each transition is recorded before it is acted on, so a crash at any point leave
 asked of.
 """
 
-import asyncio
 import datetime as dt
 import logging
 from dataclasses import replace
 
 from supervisor import handoff as handoffs
-from supervisor.claude.transcript import transcript_on_disk
+from supervisor.climb.begin import begin, for_cycle
 from supervisor.climb.brief import brief
 from supervisor.climb.close import close, interrupted
 from supervisor.climb.files import discard_handoffs, handoff_dir
+from supervisor.climb.health import in_words, record_health, show_cooldowns
 from supervisor.climb.insist import insist
 from supervisor.climb.ladder import CycleRequest, Ladder, unfailing
 from supervisor.climb.launch import Launched
-from supervisor.climb.owner import this_process
+from supervisor.climb.outlook import policy_for, surroundings
 from supervisor.climb.recovery import recover, settle
 from supervisor.climb.run import run_session
 from supervisor.climb.stop import StopRequest
-from supervisor.decide.continuity import ContinuityPolicy, Surroundings
-from supervisor.decide.next_step import Policy, next_step
-from supervisor.errors import Conflict, HandoffInvalid, StoreError
+from supervisor.decide.next_step import next_step
+from supervisor.errors import HandoffInvalid, StoreError
 from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEvent
 from supervisor.model.outcome import Ended
 from supervisor.model.progress import CycleEnded, CycleStarted, Notice, TierDecided
@@ -44,7 +43,8 @@ async def run_cycle(
     ladder = replace(ladder, watch=unfailing(ladder.watch))
     try:
         await recover(ladder)
-        cycle = await _begin(ladder, request)
+        cycle = await begin(ladder, request)
+        request = for_cycle(request, cycle)
         if cycle.status is CycleStatus.SKIPPED:
             skipped = Chain(cycle=cycle, sessions=())
             ladder.watch(CycleEnded(chain=skipped, finish=_as_finish(cycle)))
@@ -57,38 +57,14 @@ async def run_cycle(
             raise
     finally:
         if warm is not None:
-            await warm.running.end(ladder.settings.claude.end_grace_seconds)
-
-
-async def _begin(ladder: Ladder, request: CycleRequest) -> Cycle:
-    try:
-        return await asyncio.to_thread(
-            ladder.store.begin_cycle,
-            schedule=request.schedule,
-            trigger=request.trigger,
-            dry_run=request.dry_run,
-            owner=this_process(),
-            now=ladder.clock(),
-            fire_key=request.fire_key,
-            max_tier=request.max_tier,
-        )
-    except Conflict as conflict:
-        return await asyncio.to_thread(
-            ladder.store.skip_cycle,
-            schedule=request.schedule,
-            trigger=request.trigger,
-            dry_run=request.dry_run,
-            reason="already_running",
-            detail=conflict.message,
-            now=ladder.clock(),
-        )
+            await warm.end(ladder.settings.claude.end_grace_seconds)
 
 
 async def _climb(
     ladder: Ladder, request: CycleRequest, cycle: Cycle, warm: Launched | None, stop: StopRequest
 ) -> Chain:
-    policy = policy_for(ladder, request)
     store, patience = ladder.store, ladder.store_patience_seconds
+    policy = await insist(patience, policy_for, ladder, request, await insist(patience, store.chain, cycle.id))
     while True:
         chain = await insist(patience, store.chain, cycle.id)
         around = await insist(patience, surroundings, ladder, request, chain)
@@ -106,7 +82,8 @@ async def _climb(
                 text = await insist(patience, _hand_off, ladder, chain, step, now)
             except (HandoffInvalid, OSError) as error:
                 return await _finish(ladder, cycle, _without_context(step, str(error)))
-            prompt = brief(ladder, request, step, handoff=text)
+            cooling = in_words(await insist(patience, show_cooldowns, ladder, cycle.id))
+            prompt = brief(ladder, request, step, handoff=text, cooling=cooling)
             usable = warm if warm is not None and _fits(warm, step, cycle) else None
             await run_session(
                 ladder,
@@ -116,6 +93,7 @@ async def _climb(
                 parent=chain.by_id(step.continuity.parent),
                 warm=usable,
                 stop=stop,
+                limits=policy.budget,
             )
         finally:
             discard_handoffs(ladder.settings.state.dir, cycle.id)
@@ -141,43 +119,6 @@ async def _break_off(ladder: Ladder, cycle: Cycle, error: BaseException) -> None
         logger.warning("The cycle stays open until the next one settles it", extra={"why": problem.message})
 
 
-def policy_for(ladder: Ladder, request: CycleRequest) -> Policy:
-    """What the operator set, with what was asked for this cycle."""
-    settings = ladder.settings
-    return Policy(
-        tiers=len(settings.tiers),
-        max_tier=min(request.max_tier, len(settings.tiers)),
-        start_tier=request.start_tier,
-        dry_run=request.dry_run,
-        continuity=ContinuityPolicy(
-            context_threshold=settings.continuity.context_threshold,
-            max_age=dt.timedelta(minutes=settings.continuity.session_max_age_minutes),
-            max_resumes=settings.continuity.max_resumes,
-        ),
-        per_cycle_usd=settings.budget.per_cycle_usd,
-        per_day_usd=settings.budget.per_day_usd,
-    )
-
-
-def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroundings:
-    """Look at everything outside the chain that the next decision depends on. Reads disk and store."""
-    settings, store = ladder.settings, ladder.store
-    ids = [s.session_id for s in chain.sessions if s.session_id]
-    found = {session_id: transcript_on_disk(settings.agent_env, session_id) for session_id in ids}
-    today = ladder.clock().astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return Surroundings(
-        runtime=ladder.runtime,
-        work_dir=str(settings.claude.work_dir),
-        windows={
-            number: store.known_window(tier.model, ladder.runtime.id) or settings.models.window(tier.model)
-            for number, tier in enumerate(settings.tiers, start=1)
-        },
-        transcripts={session_id: there for session_id, there in found.items() if there is not None},
-        force_fresh=request.force_fresh,
-        spent_today_usd=store.spent_since(today) if settings.budget.per_day_usd is not None else 0.0,
-    )
-
-
 def _fits(warm: Launched, step: RunTier, cycle: Cycle) -> bool:
     return step.continuity.kind is ContinuityKind.FRESH and warm.tier == step.tier and warm.dry_run == cycle.dry_run
 
@@ -194,6 +135,7 @@ def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> 
         recommended_tier=step.tier,
         why=step.continuity.reason,
         cooldown_state=ladder.settings.cooldown_rules(),
+        masker=ladder.settings.masker(),
         now=now,
     )
     path = handoffs.write(handoff_dir(ladder.settings.state.dir), handoff)
@@ -268,13 +210,17 @@ def _log_decision(cycle: Cycle, step: RunTier) -> None:
 
 
 async def _finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
-    await close(ladder, cycle, step)
+    step = await close(ladder, cycle, step)
     logger.log(
         logging.WARNING if step.tell else logging.INFO,
         "Cycle finished",
         extra={"cycle": cycle.id, "status": step.status.value, "reason": step.reason},
     )
-    chain = await insist(ladder.store_patience_seconds, ladder.store.chain, cycle.id)
+    patience = ladder.store_patience_seconds
+    chain = await insist(patience, ladder.store.chain, cycle.id)
+    if step.status is not CycleStatus.PAUSED:
+        await insist(patience, record_health, ladder, chain)
+    await insist(patience, show_cooldowns, ladder, cycle.id)
     if step.tell:
         ladder.watch(Notice(text=step.detail))
     ladder.watch(CycleEnded(chain=chain, finish=step))

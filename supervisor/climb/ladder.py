@@ -57,7 +57,7 @@ class Ladder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleRequest:
-    """One cycle as someone asked for it."""
+    """One cycle as someone asked for it. ``paused_cycle`` is one to go on with, instead of beginning another."""
 
     schedule: str
     trigger: Trigger
@@ -66,4 +66,6 @@ class CycleRequest:
     start_tier: int = 1
     instructions: str = ""
     force_fresh: bool = False
+    approve_budget: bool = False
+    paused_cycle: int | None = None
     fire_key: str | None = field(default=None)

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable
 
 from supervisor.claude.gather import Gatherer
-from supervisor.climb.entries import REPORT_TOOL, STREAM_KINDS, doing, entry, usable_id
+from supervisor.climb.entries import REPORT_TOOL, STREAM_KINDS, doing, ending, entry, usable_id
 from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.decide.cost import PriceOf, live_cost
+from supervisor.decide.masking import Masker
 from supervisor.errors import Conflict, StoreError, StoreUnavailable
 from supervisor.model.cycle import NewEvent
 from supervisor.model.events import (
@@ -48,6 +49,7 @@ class Recorder:
         session: Session,
         *,
         price: PriceOf,
+        masker: Masker,
         watch: Watch,
         clock: Callable[[], dt.datetime],
         patience_seconds: float,
@@ -58,10 +60,12 @@ class Recorder:
         self._store = store
         self._session = session
         self._price = price
+        self._masker = masker
         self._watch = watch
         self._clock = clock
         self._patience = patience_seconds
         self._unwritten: list[NewEvent] = []
+        self._notes: list[NewEvent] = []
         self._written = 0
         self._in_doubt = catching_up
         self._turn = threading.Lock()
@@ -78,7 +82,7 @@ class Recorder:
         self._changed = True
         if isinstance(event, ToolUse) and event.name == REPORT_TOOL:
             self._report_calls.add(event.tool_use_id)
-        kept = entry(event, session=self._session.id, now=now)
+        kept = entry(event, session=self._session.id, now=now, masker=self._masker)
         if kept is not None and not (isinstance(event, ToolResult) and event.tool_use_id in self._report_calls):
             self._unwritten.append(kept)
         match event:
@@ -86,18 +90,26 @@ class Recorder:
                 self._captured = said
             case Text() | ToolUse() | ToolResult():
                 self.last_message_at = now
-                self._show(doing(event))
+                self._show(doing(kept))
             case ApiRetry():
                 self._show(f"waiting for the API (it answered {event.error_status or 'nothing'})")
             case CallUsage() | Result() | RateLimit() | Init() | Alive() | Unreadable():
                 pass
+
+    def note(self, event: NewEvent) -> None:
+        """Put something of the supervisor's own on the run's record."""
+        self._notes.append(event)
+
+    def cost_so_far(self) -> float | None:
+        """What the run has cost by now, as far as prices are known."""
+        return live_cost(self.gatherer.transcript().calls, self._price)
 
     async def keep_writing(self) -> None:
         """Write batches until cancelled. Returns once the store has been gone for too long: the run has to stop."""
         failing_since: float | None = None
         while True:
             await asyncio.sleep(_FLUSH_SECONDS)
-            if not self._changed and not self._unwritten:
+            if not self._changed and not self._unwritten and not self._notes:
                 continue
             try:
                 await asyncio.to_thread(self._write_batch)
@@ -110,6 +122,7 @@ class Recorder:
 
     async def finish(self, end: SessionEnd) -> Session:
         """Write what is left and then the outcome, whatever becomes of the rest."""
+        end = ending(end, self._masker)
         record = self._session.id
         try:
             await insist(self._patience, self._write_batch)
@@ -131,6 +144,7 @@ class Recorder:
         with self._turn:
             self._write_captured()
             self._write_events()
+            self._write_notes()
             self._write_progress()
 
     def _write_captured(self) -> None:
@@ -156,6 +170,11 @@ class Recorder:
             self._written += len(batch)
             del self._unwritten[: len(batch)]
 
+    def _write_notes(self) -> None:
+        notes = list(self._notes)
+        self._store.append_events(self._session.cycle_id, notes)
+        del self._notes[: len(notes)]
+
     def _write_progress(self) -> None:
         if not self._changed:
             return
@@ -179,14 +198,14 @@ class Recorder:
     def _show(self, activity: str) -> None:
         self._watch(
             TierActivity(
-                session=self._session, doing=activity, tokens=self.gatherer.tokens_so_far, cost_usd=self._cost_by_now()
+                session=self._session, doing=activity, tokens=self.gatherer.tokens_so_far, cost_usd=self._cost_to_show()
             )
         )
 
-    def _cost_by_now(self) -> float | None:
+    def _cost_to_show(self) -> float | None:
         """Worked out a few times a second at most: it looks at every call of the run."""
         now = time.monotonic()
         if self._cost_at is None or now - self._cost_at >= _FLUSH_SECONDS:
             self._cost_at = now
-            self._cost = live_cost(self.gatherer.transcript().calls, self._price)
+            self._cost = self.cost_so_far()
         return self._cost

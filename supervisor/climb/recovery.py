@@ -23,10 +23,12 @@ from supervisor.climb.conclude import Departure, conclude
 from supervisor.climb.files import discard_handoffs, discard_stream, stream_path
 from supervisor.climb.insist import insist
 from supervisor.climb.ladder import Ladder
+from supervisor.climb.launch import guard_places
 from supervisor.climb.owner import is_gone
 from supervisor.climb.recorder import Recorder
 from supervisor.climb.run import RUN_MARK, inherited_usage, price_table
 from supervisor.errors import Conflict, OpsladderError
+from supervisor.guard.post import sweep_posts
 from supervisor.model.cycle import Cycle, EventKind
 from supervisor.model.outcome import Ended
 from supervisor.model.progress import Notice
@@ -44,7 +46,8 @@ _NO_PID = 0
 
 
 async def recover(ladder: Ladder) -> None:
-    """Settle every running cycle whose owner is gone."""
+    """Settle every running cycle whose owner is gone, and clear away the posts of runs that are."""
+    await asyncio.to_thread(sweep_posts, guard_places(ladder.settings))
     if not await asyncio.to_thread(_lost_cycles, ladder):
         return
     async with _one_at_a_time(ladder):
@@ -67,7 +70,7 @@ async def settle(ladder: Ladder, cycle: Cycle, finish: Finish) -> None:
         # Also of a finished one: its supervisor may have died between the record and the file.
         discard_stream(ladder.settings.state.dir, session.id)
     discard_handoffs(ladder.settings.state.dir, cycle.id)
-    await close(ladder, cycle, finish)
+    finish = await close(ladder, cycle, finish)
     ladder.watch(Notice(text=finish.detail))
 
 
@@ -122,6 +125,7 @@ async def _settle_session(ladder: Ladder, session: Session) -> None:
         store,
         session,
         price=price_table(ladder),
+        masker=ladder.settings.masker(),
         watch=lambda _: None,
         clock=lambda: spoken_at,
         patience_seconds=patience,

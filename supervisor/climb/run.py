@@ -6,6 +6,8 @@ the outcome is recorded, and the outcome is recorded before anyone asks what is 
 
 import asyncio
 import logging
+import os
+from dataclasses import replace
 
 from supervisor.claude.process import Limits, Running, watch
 from supervisor.climb.conclude import Departure, conclude
@@ -14,12 +16,18 @@ from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
 from supervisor.climb.launch import Launched, launch, new_session_id
 from supervisor.climb.recorder import Recorder
+from supervisor.climb.spending import Spending, day_of
 from supervisor.climb.stop import StopRequest
+from supervisor.climb.warden import Regime, Warden
+from supervisor.decide.budget import Budget
 from supervisor.decide.cost import PriceOf
 from supervisor.errors import ClaudeNotUsable
+from supervisor.guard.server import GuardServer
 from supervisor.model.cycle import Cycle, EventKind, NewEvent
+from supervisor.model.events import StreamEvent
 from supervisor.model.outcome import Ended, Failure
 from supervisor.model.progress import TierEnded, TierStarted
+from supervisor.model.rule import OffLimits
 from supervisor.model.session import CostBasis, Session, SessionStatus, UsageByModel
 from supervisor.model.step import RunTier
 from supervisor.store import NewSession, SessionEnd
@@ -39,6 +47,7 @@ async def run_session(
     parent: Session | None,
     warm: Launched | None,
     stop: StopRequest,
+    limits: Budget,
 ) -> Session:
     """Run one tier to its end and return its finished record."""
     settings, store = ladder.settings, ladder.store
@@ -60,8 +69,15 @@ async def run_session(
         created_at=ladder.clock(),
     )
     session = await insist(patience, _create, ladder, new)
+    if parent is not None and parent.status is SessionStatus.PAUSED:
+        # Nobody goes on from it a second time.
+        await insist(patience, _leave, ladder, parent)
     told = NewEvent(
-        kind=EventKind.PROMPT, at=ladder.clock(), text=prompt, session_id=session.id, data={RUN_MARK: session_id}
+        kind=EventKind.PROMPT,
+        at=ladder.clock(),
+        text=settings.masker().text(prompt),
+        session_id=session.id,
+        data={RUN_MARK: session_id},
     )
     await insist(patience, store.append_events, cycle.id, [told])
     ladder.watch(TierStarted(session=session))
@@ -69,6 +85,7 @@ async def run_session(
         store,
         session,
         price=price_table(ladder),
+        masker=settings.masker(),
         watch=ladder.watch,
         clock=ladder.clock,
         patience_seconds=patience,
@@ -85,7 +102,7 @@ async def run_session(
     except (ClaudeNotUsable, OSError) as error:
         end = _never_started(ladder, str(error))
     else:
-        end = await _attend(ladder, session, launched, recorder, prompt, parent, stop)
+        end = await _attend(ladder, session, launched, recorder, prompt, parent, stop, limits)
     finished = await recorder.finish(end)
     discard_stream(settings.state.dir, session.id)
     logger.info(
@@ -113,47 +130,104 @@ async def _attend(
     prompt: str,
     parent: Session | None,
     stop: StopRequest,
+    limits: Budget,
 ) -> SessionEnd:
     settings, running = ladder.settings, launched.running
     tier = settings.tiers[session.tier - 1]
     writing: asyncio.Task[None] | None = None
     try:
+        warden = await insist(ladder.store_patience_seconds, _warden, ladder, session, launched, recorder, stop, limits)
+
+        def on_event(event: StreamEvent) -> None:
+            recorder.on_event(event)
+            warden.on_event(event)
+
         await insist(ladder.store_patience_seconds, _activate, ladder, session, running)
         writing = asyncio.create_task(recorder.keep_writing())
         # Whatever ended the writing, patience or a fault of ours: a run that nobody records must not go on.
         writing.add_done_callback(lambda task: None if task.cancelled() else stop.ask(Ended.STORE_UNAVAILABLE))
-        gone = await watch(
-            running,
-            prompt=prompt,
-            limits=Limits(
-                first_output_seconds=settings.claude.first_output_seconds,
-                silence_seconds=settings.claude.silence_seconds,
-                wall_clock_seconds=tier.timeout_minutes * 60,
-                end_grace_seconds=settings.claude.end_grace_seconds,
-                overload_wait_seconds=settings.claude.overload_wait_seconds,
-            ),
-            on_event=recorder.on_event,
-            stop=stop.event,
-            copy_to=stream_path(settings.state.dir, session.id),
-        )
+        async with GuardServer(launched.post, answer=warden.answer, ended=warden.ended, bounds=launched.bounds):
+            gone = await watch(
+                running,
+                prompt=prompt,
+                limits=Limits(
+                    first_output_seconds=settings.claude.first_output_seconds,
+                    # A CLI whose hook waits for an answer says nothing meanwhile.
+                    silence_seconds=settings.claude.silence_seconds + launched.bounds.watchdog_seconds,
+                    wall_clock_seconds=tier.timeout_minutes * 60,
+                    end_grace_seconds=settings.claude.end_grace_seconds,
+                    overload_wait_seconds=settings.claude.overload_wait_seconds,
+                ),
+                on_event=on_event,
+                stop=stop.event,
+                copy_to=stream_path(settings.state.dir, session.id),
+            )
     finally:
-        await running.end(settings.claude.end_grace_seconds)
+        await launched.end(settings.claude.end_grace_seconds)
         if writing is not None:
             writing.cancel()
             [problem] = await asyncio.gather(writing, return_exceptions=True)
             if isinstance(problem, Exception):
                 logger.error("The session could not be recorded", extra={"session": session.id}, exc_info=problem)
     ended = stop.ended if gone.ended is Ended.INTERRUPTED else gone.ended
-    return conclude(
+    end = conclude(
         session,
         recorder.gatherer.transcript(),
-        Departure(ended=ended, exit_code=gone.exit_code, stderr=gone.stderr_tail, last_retry=gone.last_retry),
+        Departure(
+            ended=Ended.GUARD_BYPASSED if warden.breached else ended,
+            exit_code=gone.exit_code,
+            stderr=gone.stderr_tail,
+            last_retry=gone.last_retry,
+        ),
         inherited=inherited_usage(session, parent),
         version=ladder.runtime.version,
         price=price_table(ladder),
         configured_window=settings.models.window(session.model),
         last_message_at=recorder.last_message_at,
         now=ladder.clock(),
+    )
+    await insist(ladder.store_patience_seconds, warden.settle)
+    return replace(end, tool_calls=await insist(ladder.store_patience_seconds, ladder.store.call_counts, session.id))
+
+
+def _warden(
+    ladder: Ladder,
+    session: Session,
+    launched: Launched,
+    recorder: Recorder,
+    stop: StopRequest,
+    limits: Budget,
+) -> Warden:
+    settings, store = ladder.settings, ladder.store
+    tier = settings.tiers[session.tier - 1]
+    before = Budget(cycle_usd=store.spent_in_cycle(session.cycle_id), day_usd=store.spent_since(day_of(ladder.clock())))
+    return Warden(
+        ladder,
+        session,
+        Regime(
+            rules=settings.rules_for(session.tier),
+            off_limits=OffLimits(
+                paths=(*settings.own_paths(), str(launched.post.directory)),
+                pids=frozenset({os.getpid(), launched.running.pid}),
+                work_dir=str(settings.claude.work_dir),
+                home=settings.agent_env.get("HOME", ""),
+            ),
+            dry_run=launched.dry_run,
+            waits=not ladder.runtime.abilities.defer,
+        ),
+        recorder=recorder,
+        spending=Spending(
+            store=store, clock=ladder.clock, limits=replace(limits, run_usd=tier.max_budget_usd), before=before
+        ),
+        stop=stop,
+    )
+
+
+def _leave(ladder: Ladder, paused: Session) -> Session:
+    return or_find_it_done(
+        lambda: ladder.store.leave_paused(paused.id, SessionStatus.COMPLETED),
+        find=lambda: ladder.store.session(paused.id),
+        is_ours=lambda found: found.status is SessionStatus.COMPLETED,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from supervisor.decide.context import over
+from supervisor.model.guarding import ApprovalStatus, SwitchState
 from supervisor.model.outcome import POISONING
 from supervisor.model.runtime import Runtime
 from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
@@ -26,6 +27,8 @@ OCCASIONS = frozenset(
         Reason.SAME_INCIDENT,
         Reason.OPERATOR_RETRY,
         Reason.TURN_LIMIT,
+        Reason.DENIED,
+        Reason.BUDGET_APPROVED,
     }
 )
 
@@ -44,7 +47,7 @@ class Surroundings:
     """What is true outside the chain right now. Gathered by ``climb``.
 
     ``transcripts`` says of a CLI session id whether its transcript is on disk; an id that is not in it could not be
-    checked. ``windows`` are by tier.
+    checked. ``windows`` are by tier. ``approval`` is how the question stands that the last record waits for.
     """
 
     runtime: Runtime
@@ -54,6 +57,9 @@ class Surroundings:
     epoch: int = 0
     force_fresh: bool = False
     spent_today_usd: float = 0.0
+    switch: SwitchState = field(default_factory=lambda: SwitchState(paused=False))
+    approval: ApprovalStatus | None = None
+    usage_limit_resets_at: dt.datetime | None = None
 
 
 def continuity(

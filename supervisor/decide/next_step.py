@@ -3,38 +3,51 @@
 Invariants:
 - a tier above ``max_tier``, above the last tier, or above the first in a dry run is never answered;
 - a rejected resume is answered with exactly one more run of that tier, never a resume, and only if no tool had run;
+- a paused run is gone on from only when what it waits for has come, and then on the same tier;
+- while the switch is off or a budget is used up, no run is answered;
 - every other failure ends the cycle;
 - a run without a valid report never ends a cycle as healthy or resolved.
 """
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from supervisor.decide.budget import Budget, over_budget
 from supervisor.decide.continuity import ContinuityPolicy, Surroundings, continuity
 from supervisor.model.cycle import Chain, CycleStatus
+from supervisor.model.guarding import ApprovalStatus
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Report
 from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
 from supervisor.model.step import Continuity, Finish, RunTier, Step
 
+# Nobody who waits for an answer waits for ever: a refusal is told to the model like an approval is.
+_ANSWERS = {
+    ApprovalStatus.APPROVED: Reason.APPROVED,
+    ApprovalStatus.DENIED: Reason.DENIED,
+    ApprovalStatus.EXPIRED: Reason.DENIED,
+}
+# A usage limit that does not say when it ends is tried again after this.
+_UNKNOWN_RESET = dt.timedelta(hours=1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What the operator set for this cycle."""
+    """What the operator set for this cycle. ``budget_approved_at`` is when a person agreed to go on spending."""
 
     tiers: int
     max_tier: int
     start_tier: int
     dry_run: bool
     continuity: ContinuityPolicy
-    per_cycle_usd: float | None = None
-    per_day_usd: float | None = None
+    budget: Budget = field(default_factory=Budget)
+    budget_approved_at: dt.datetime | None = None
 
 
 def next_step(chain: Chain, policy: Policy, around: Surroundings, *, now: dt.datetime) -> Step:
     """The next thing to do for this chain."""
     if not chain.sessions:
-        return _first(policy, around, now)
+        return _first(chain, policy, around, now)
     last = chain.sessions[-1]
     match last.status:
         case SessionStatus.COMPLETED:
@@ -42,9 +55,7 @@ def next_step(chain: Chain, policy: Policy, around: Surroundings, *, now: dt.dat
         case SessionStatus.REJECTED:
             return _after_rejected(last)
         case SessionStatus.PAUSED:
-            return Finish(
-                status=CycleStatus.PAUSED, reason=_name(last.failure), detail=_detail(last, "is paused"), tell=True
-            )
+            return _after_paused(chain, last, policy, around, now)
         case SessionStatus.STOPPED:
             return Finish(status=CycleStatus.STOPPED, reason="stopped", detail=_detail(last, "was stopped"))
         case SessionStatus.INTERRUPTED if last.failure in (Failure.INTERRUPTED, Failure.KILLED):
@@ -59,7 +70,7 @@ def next_step(chain: Chain, policy: Policy, around: Surroundings, *, now: dt.dat
             )
 
 
-def _first(policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
+def _first(chain: Chain, policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
     if policy.start_tier > policy.max_tier:
         return Finish(
             status=CycleStatus.BLOCKED,
@@ -67,9 +78,9 @@ def _first(policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
             detail=f"Tier {policy.start_tier} was asked for, and tier {policy.max_tier} is the highest allowed.",
             tell=True,
         )
-    over_budget = _over_budget(0.0, policy, around)
-    if over_budget is not None:
-        return over_budget
+    held = _held_back(chain, policy, around)
+    if held is not None:
+        return held
     plan = continuity(
         None,
         tier=policy.start_tier,
@@ -119,9 +130,9 @@ def _after_completed(chain: Chain, last: Session, policy: Policy, around: Surrou
             would_run_tier=following,
             services=report.affected,
         )
-    over_budget = _over_budget(chain.cost_usd or 0.0, policy, around)
-    if over_budget is not None:
-        return over_budget
+    held = _held_back(chain, policy, around)
+    if held is not None:
+        return held
     plan = continuity(
         last,
         chain.sessions,
@@ -164,18 +175,66 @@ def _after_rejected(last: Session) -> Step:
     return RunTier(tier=last.tier, continuity=plan)
 
 
-def _over_budget(spent_in_cycle: float, policy: Policy, around: Surroundings) -> Finish | None:
-    for spent, limit, what in (
-        (spent_in_cycle, policy.per_cycle_usd, "this cycle"),
-        (around.spent_today_usd, policy.per_day_usd, "today"),
-    ):
-        if limit is not None and spent >= limit:
-            return Finish(
-                status=CycleStatus.PAUSED,
-                reason=Failure.BUDGET.value,
-                detail=f"${spent:.2f} of the ${limit:.2f} allowed for {what} is spent: no further tier is started.",
-                tell=True,
-            )
+def _after_paused(chain: Chain, last: Session, policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
+    occasion = _may_go_on(last, policy, around, now)
+    if occasion is None:
+        return Finish(
+            status=CycleStatus.PAUSED, reason=_name(last.failure), detail=_detail(last, "is paused"), tell=True
+        )
+    held = _held_back(chain, policy, around)
+    if held is not None:
+        return held
+    plan = continuity(
+        last,
+        chain.sessions,
+        tier=last.tier,
+        occasion=occasion,
+        policy=policy.continuity,
+        around=around,
+        now=now,
+    )
+    return RunTier(tier=last.tier, continuity=plan)
+
+
+def _may_go_on(last: Session, policy: Policy, around: Surroundings, now: dt.datetime) -> Reason | None:
+    """On what occasion a paused record is gone on from, if what it waits for has come."""
+    paused_at = last.ended_at or last.created_at
+    match last.failure:
+        case Failure.APPROVAL:
+            return _ANSWERS.get(around.approval) if around.approval else None
+        case Failure.USAGE_LIMIT:
+            until = around.usage_limit_resets_at or paused_at + _UNKNOWN_RESET
+            return Reason.USAGE_LIMIT_RESET if now >= until else None
+        case Failure.BUDGET:
+            approved = policy.budget_approved_at is not None and policy.budget_approved_at > paused_at
+            another_day = now.astimezone(dt.UTC).date() > paused_at.astimezone(dt.UTC).date()
+            return Reason.BUDGET_APPROVED if approved or another_day else None
+        case _:
+            return None
+
+
+def _held_back(chain: Chain, policy: Policy, around: Surroundings) -> Finish | None:
+    """Why no run may start now, whichever it would be."""
+    if around.switch.paused:
+        by = f" by {around.switch.by}" if around.switch.by else ""
+        why = f" ({around.switch.reason})" if around.switch.reason else ""
+        return Finish(
+            status=CycleStatus.PAUSED,
+            reason="switch",
+            detail=f"opsladder was paused{by}{why}, so no further run is started. `opsladder unpause`, and the next "
+            "cycle of this schedule goes on with this one.",
+            tell=True,
+        )
+    spent = Budget(cycle_usd=chain.cost_usd or 0.0, day_usd=around.spent_today_usd)
+    over = over_budget(spent, policy.budget)
+    if over is not None:
+        return Finish(
+            status=CycleStatus.PAUSED,
+            reason=Failure.BUDGET.value,
+            detail=f"{over.sentence} No further run is started: `opsladder cycle --approve-budget` goes on at once, "
+            "the next cycle tomorrow by itself.",
+            tell=True,
+        )
     return None
 
 

@@ -5,6 +5,8 @@ for ending it, because a CLI that is interrupted may still print a result that c
 says nothing (an API error arrives as ``success`` with ``is_error``), so the order of the questions below matters.
 """
 
+import datetime as dt
+
 from supervisor.model.ending import Outcome
 from supervisor.model.events import ApiRetry, Result, Transcript
 from supervisor.model.outcome import Ended, Failure
@@ -14,6 +16,12 @@ _REJECTIONS = ("no conversation found", "--resume requires a valid session id", 
 _ID_IN_USE = "already in use"
 _NO_VALID_REPORT = "error_max_structured_output_retries"
 _SIGNAL_BASE = 128
+
+_BYPASSED = (
+    "A tool call ran that the guard had not let through, so the run was ended. Do not use this CLI before its hooks "
+    "work: `opsladder doctor` tells which one it is."
+)
+_WAITS = "A tool call waits for a person: `opsladder approvals` shows it."
 
 _API_FAILURES: dict[Failure, str] = {
     Failure.BAD_CREDENTIALS: (
@@ -37,6 +45,12 @@ _STOPPED_BY_US: dict[Ended, tuple[SessionStatus, Failure, str]] = {
         SessionStatus.INTERRUPTED,
         Failure.STORE_UNAVAILABLE,
         "The run was stopped because its records could no longer be written. Its session is kept.",
+    ),
+    Ended.BUDGET: (
+        SessionStatus.PAUSED,
+        Failure.BUDGET,
+        "The run was stopped because a budget is used up. `opsladder cycle --approve-budget` goes on at once, the next "
+        "cycle tomorrow by itself.",
     ),
     Ended.NO_OUTPUT: (
         SessionStatus.TIMED_OUT,
@@ -66,10 +80,17 @@ def outcome(
     last_retry: ApiRetry | None,
 ) -> Outcome:
     """The verdict on one run."""
+    if ended is Ended.GUARD_BYPASSED:
+        # Whatever else the run says: what it did was not decided on, so it is not believed.
+        return Outcome(status=SessionStatus.FAILED, failure=Failure.GUARD_BYPASSED, detail=_BYPASSED)
     untouched = transcript.tools_executed == 0 and transcript.messages == 0
     result = transcript.result
+    if result is not None and result.deferred_call is not None:
+        return Outcome(status=SessionStatus.PAUSED, failure=Failure.APPROVAL, detail=_WAITS)
     if result is not None and _is_complete(result):
         return Outcome(status=SessionStatus.COMPLETED)
+    if ended is Ended.USAGE_LIMIT:
+        return _usage_limit(transcript)
     if ended is Ended.ENDLESS_RETRY:
         return _api_failure(_retry_failure(last_retry), last_retry.error if last_retry else None)
     if ended in _STOPPED_BY_US:
@@ -96,7 +117,8 @@ def _by_result(result: Result, transcript: Transcript, *, refusable: bool) -> Ou
         return Outcome(
             status=SessionStatus.PAUSED,
             failure=Failure.BUDGET,
-            detail="The run reached its tier's max_budget_usd before it reported.",
+            detail="The run reached its tier's max_budget_usd before it reported. `opsladder cycle --approve-budget` "
+            "goes on at once, the next cycle tomorrow by itself.",
         )
     said = result.text or "; ".join(result.errors) or None
     if result.terminal_reason == "prompt_too_long":
@@ -169,7 +191,7 @@ def _limit_reached(transcript: Transcript) -> bool:
 
 def _usage_limit(transcript: Transcript) -> Outcome:
     resets = transcript.rate_limit.resets_at if transcript.rate_limit else None
-    until = f" It resets at {resets} (Unix time)." if resets is not None else ""
+    until = "" if resets is None else f" It resets at {dt.datetime.fromtimestamp(resets, dt.UTC):%Y-%m-%dT%H:%M:%SZ}."
     return Outcome(
         status=SessionStatus.PAUSED,
         failure=Failure.USAGE_LIMIT,

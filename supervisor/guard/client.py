@@ -1,8 +1,9 @@
 """Ask the supervisor about one tool call. The program that a CLI's hook starts; nothing in the package imports it.
 
-Started as ``python -I -S client.py SOCKET SECRETFILE SECONDS`` with the hook's JSON on stdin. Whatever goes wrong ends
-with exit code 2, the one code on which every CLI holds the call back. It runs once for each call, so it takes the
-modules that are built in rather than their comfortable wrappers: importing ``socket`` alone doubles its time.
+Started as ``python -I -S client.py SOCKET SECRETFILE SECONDS`` with the hook's JSON on stdin. Whatever goes wrong is
+printed as a refusal and ends with exit code 2, the one code on which every CLI holds the call back. It runs once for
+each call, so it takes the modules that are built in rather than their comfortable wrappers: importing ``socket`` alone
+doubles its time.
 """
 
 import posix
@@ -14,6 +15,9 @@ _MOST_INPUT = 16 * 1024 * 1024
 _MOST_ANSWER = 1024 * 1024
 _CHUNK = 1024 * 1024
 _ANSWER_START = b'{"hookSpecificOutput":'
+_REFUSAL = (
+    b'{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"%s"}}'
+)
 
 
 class Refused(Exception):
@@ -74,6 +78,11 @@ def _write_all(descriptor: int, text: bytes) -> None:
         text = text[posix.write(descriptor, text) :]
 
 
+def _plain(text: str) -> bytes:
+    """The text as it can stand in JSON without the module for it."""
+    return "".join(c if c.isprintable() and c not in '"\\\\' else " " for c in text).encode("ascii", "replace")
+
+
 def _why(problem: BaseException) -> str:
     match problem:
         case Refused():
@@ -89,11 +98,13 @@ def _why(problem: BaseException) -> str:
 if __name__ == "__main__":
     code = 2
     try:
-        _write_all(1, ask(*sys.argv[1:]))
-        code = 0
+        answer = ask(*sys.argv[1:])
     except BaseException as problem:  # noqa: BLE001 - there is no failure on which a call may run
-        why = f"This call is refused, because the guard could not be asked: {_why(problem)}.\n"
-        _write_all(2, why.encode(errors="replace"))
+        why = f"This call is refused, because the guard could not be asked: {_why(problem)}."
+        _write_all(1, _REFUSAL % _plain(why))
+    else:
+        _write_all(1, answer)
+        code = 0
     finally:
         # Without the interpreter's own tidying up, which takes longer than the question.
         posix._exit(code)  # noqa: SLF001 - os._exit, without importing os

@@ -1,9 +1,10 @@
 """The settings that make a CLI ask before every tool call. Pure. Called from climb.launch for each run.
 
-A CLI goes ahead when a hook fails in any way but exit code 2, so the command turns every other ending into that one: a
-client that is missing, crashes, hangs, is cut short, or says nothing. Three more locks stand behind it: ``onFailure``,
-which CLIs from 2.1.325 on obey, a limit for the hook that no run lives to see, and that the CLI is told of no tool that
-is allowed without the hook's word (``--allowedTools`` stays empty in a guarded run).
+A CLI goes ahead when a hook fails in any way but exit code 2, so the command turns every other ending into a refusal: a
+client that is missing, crashes, hangs, is cut short, or says nothing. It words the refusal as a decision, because with
+the exit code alone the model would be shown the whole command. Three more locks stand behind it: ``onFailure``, which
+CLIs from 2.1.325 on obey, a limit for the hook that no run lives to see, and that the CLI is told of no tool that is
+allowed without the hook's word (``--allowedTools`` stays empty in a guarded run).
 """
 
 import json
@@ -35,6 +36,8 @@ def hook_settings(post: Post, bounds: Bounds, *, python: str, client: Path = CLI
         # What has run has run: a failure to say so must not look like a failure of the call.
         "command": f"{ask} >/dev/null 2>&1 || exit 0",
         "timeout": bounds.hook_seconds,
+        # Nothing waits for it: the next call to the model is on its way meanwhile.
+        "async": True,
     }
     hooks = {
         BEFORE: [{"matcher": "*", "hooks": [before]}],
@@ -45,9 +48,18 @@ def hook_settings(post: Post, bounds: Bounds, *, python: str, client: Path = CLI
 
 
 def _or_refuse(ask: str) -> str:
-    """Print the client's answer if it ended well and is one; else exit 2, with a reason unless the client gave one."""
+    """Print the client's answer if it is one, or its refusal; else a refusal of our own, or, failing that, exit 2."""
+    refusal = shlex.quote(_refusal(_UNANSWERED))
     return (
-        f"answer=$({ask}); ended=$?; "
-        """case "$ended$answer" in '0{"hookSpecificOutput":'*) printf '%s\\n' "$answer" && exit 0 ;; esac; """
-        f"""[ "$ended" = 2 ] || echo {shlex.quote(_UNANSWERED)} >&2; exit 2"""
+        f"answer=$({ask} 2>/dev/null); ended=$?; "
+        f"""case "$ended$answer" in '0{{"hookSpecificOutput":'*|'2'{_REFUSES}*) ;; *) answer={refusal} ;; esac; """
+        """printf '%s\\n' "$answer" || exit 2"""
     )
+
+
+def _refusal(sentence: str) -> str:
+    decision = {"hookEventName": BEFORE, "permissionDecision": "deny", "permissionDecisionReason": sentence}
+    return json.dumps({"hookSpecificOutput": decision}, separators=(",", ":"))
+
+
+_REFUSES = shlex.quote(_refusal("").removesuffix('"}}'))

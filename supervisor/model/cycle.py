@@ -36,7 +36,7 @@ class CycleStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
-    """One firing. ``reason`` is a short name, ``detail`` the sentence for a person."""
+    """One firing. ``reason`` is a short name, ``detail`` the sentence for a person, ``max_tier`` what was asked for."""
 
     id: int
     schedule: str
@@ -47,6 +47,7 @@ class Cycle:
     reason: str | None = None
     detail: str | None = None
     incident: int | None = None
+    max_tier: int | None = None
     ended_at: datetime | None = None
 
 

@@ -6,6 +6,7 @@ Times are UTC, RFC 3339 with ``Z``; money is USD as a number; unknown is ``null`
 from datetime import UTC, datetime
 
 from supervisor.model.cycle import Chain, Cycle, Event
+from supervisor.model.guarding import Approval, RecordedCall, ServiceRecord
 from supervisor.model.report import Report
 from supervisor.model.session import Session
 
@@ -49,13 +50,14 @@ def cycle_document(cycle: Cycle) -> Document:
     }
 
 
-def session_document(session: Session, chain: Chain, events: list[Event]) -> Document:
+def session_document(session: Session, chain: Chain, events: list[Event], calls: list[RecordedCall]) -> Document:
     """One record with its messages, tool calls and decisions."""
     return {
         "schema": SESSION_SCHEMA,
         "cycle": cycle_document(chain.cycle),
         "session": session_fields(session, chain),
         "events": [event_document(e) for e in events],
+        "guard": [call_document(c) for c in calls],
     }
 
 
@@ -133,6 +135,64 @@ def report_document(report: Report) -> Document:
         ],
         "events": [{"level": e.level.value, "service": e.service, "message": e.message} for e in report.events],
         "escalation": {"needed": report.escalation_needed, "reason": report.escalation_reason},
+    }
+
+
+def approval_document(approval: Approval) -> Document:
+    return {
+        "id": approval.id,
+        "status": approval.status.value,
+        "cycle_id": approval.cycle_id,
+        "session_id": approval.session_id,
+        "tier": approval.tier,
+        "tool": approval.tool,
+        "text": approval.text,
+        "input": dict(approval.input),
+        "services": list(approval.services),
+        "rule": approval.rule,
+        "sentence": approval.sentence,
+        "created_at": timestamp(approval.created_at),
+        "expires_at": timestamp(approval.expires_at),
+        "decided_at": timestamp(approval.decided_at),
+        "decided_by": approval.decided_by,
+        "reason": approval.reason,
+        "used_at": timestamp(approval.used_at),
+        "used_by": approval.used_by,
+    }
+
+
+def call_document(call: RecordedCall) -> Document:
+    return {
+        "id": call.id,
+        "tool_use_id": call.tool_use_id,
+        "tool": call.tool,
+        "text": call.text,
+        "decision": call.verdict.value,
+        "rule": call.rule,
+        "sentence": call.sentence,
+        "at": timestamp(call.at),
+        "outcome": call.outcome.value if call.outcome else None,
+        "ended_at": timestamp(call.ended_at),
+    }
+
+
+def service_document(service: ServiceRecord) -> Document:
+    return {
+        "name": service.name,
+        "status": service.status.value if service.status else None,
+        "since": timestamp(service.since),
+        "healthy_streak": service.healthy_streak,
+        "last_cycle": service.last_cycle,
+        "cooldowns": {
+            use.kind.value: {
+                "used": use.used,
+                "left": use.left,
+                "max": use.limit.max,
+                "per_seconds": int(use.limit.window.total_seconds()),
+                "next_at": timestamp(use.next_at),
+            }
+            for use in service.cooldowns
+        },
     }
 
 

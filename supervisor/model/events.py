@@ -83,7 +83,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The last word of a run."""
+    """The last word of a run. ``deferred_call`` is the id of a tool call it stopped at, for others to decide on."""
 
     session_id: str | None
     subtype: str | None
@@ -101,6 +101,7 @@ class Result:
     permission_denials: int
     errors: tuple[str, ...]
     duration_ms: int | None = None
+    deferred_call: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ class Failure(StrEnum):
     API_ERROR = "api_error"
     EXECUTION_ERROR = "execution_error"
     STORE_UNAVAILABLE = "store_unavailable"
+    APPROVAL = "approval"
+    GUARD_BYPASSED = "guard_bypassed"
 
 
 POISONING = frozenset({Failure.CONTEXT_EXHAUSTED, Failure.INVALID_REQUEST})
@@ -44,3 +46,6 @@ class Ended(StrEnum):
     INTERRUPTED = "interrupted"
     STORE_UNAVAILABLE = "store_unavailable"
     AFTER_RESULT = "after_result"
+    GUARD_BYPASSED = "guard_bypassed"
+    BUDGET = "budget"
+    USAGE_LIMIT = "usage_limit"

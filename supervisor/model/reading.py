@@ -121,7 +121,8 @@ class Command:
 
     ``name`` is empty for a statement that only assigns or redirects; the redirections of a whole loop or group are
     reported like that too. ``argv`` starts with the program. ``words`` are the arguments that are not options; since
-    nobody knows every program's options, the separate value of one (``-n 5``) counts as a word.
+    nobody knows every program's options, the separate value of one (``-n 5``) counts as a word. ``via`` names what the
+    command is started by, outermost first: wrappers, and the loops and functions that may run it any number of times.
     """
 
     name: str

@@ -46,6 +46,8 @@ class Reason(StrEnum):
     SAME_INCIDENT = "same_incident"
     OPERATOR_RETRY = "operator_retry"
     TURN_LIMIT = "turn_limit"
+    DENIED = "denied"
+    BUDGET_APPROVED = "budget_approved"
 
     NO_SESSION_ID = "no_session_id"
     RESUME_UNSUPPORTED = "resume_unsupported"

@@ -43,13 +43,16 @@ async def measure_fixed_sizes(settings: Settings, runtime: Runtime, *, directory
             launched = await launch(
                 staged, runtime, tier=tier, session_id=session_id, resume_session_id=None, dry_run=True
             )
-            await watch(
-                launched.running,
-                prompt=_PROMPT,
-                limits=_LIMITS,
-                on_event=lambda _: None,
-                stop=asyncio.Event(),
-            )
+            try:
+                await watch(
+                    launched.running,
+                    prompt=_PROMPT,
+                    limits=_LIMITS,
+                    on_event=lambda _: None,
+                    stop=asyncio.Event(),
+                )
+            finally:
+                await launched.end(_LIMITS.end_grace_seconds)
             asked = [c for c in api.calls if c.session_id == session_id and not c.side]
             if not asked:
                 raise ClaudeNotUsable(

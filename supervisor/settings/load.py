@@ -18,7 +18,7 @@ from supervisor.settings.environment import ALIAS_PREFIX, Overrides, overrides
 from supervisor.settings.locate import find_config, home_of
 from supervisor.settings.models_table import ModelsDocument, ModelTable
 from supervisor.settings.problems import ConfigProblems, Problem
-from supervisor.settings.schema import DEFAULT_SCHEDULES, DEFAULT_TIERS, Document
+from supervisor.settings.schema import DEFAULT_RULES, DEFAULT_SCHEDULES, DEFAULT_TIERS, Document
 from supervisor.settings.settings import DATABASE_FILE, Settings
 from supervisor.settings.source import Source
 from supervisor.settings.toml_file import read_toml
@@ -111,6 +111,9 @@ def _complete(raw: dict[str, Any], environ: Mapping[str, str], place: Place) -> 
     """Fill in the sections that are not there, and the defaults that depend on others or on the environment."""
     for name in Document.model_fields:
         raw.setdefault(name, [dict(table) for table in _LISTS[name]] if name in _LISTS else {})
+    for number, tier in enumerate(elements(raw, "tiers")):
+        for key, value in DEFAULT_RULES[min(number, len(DEFAULT_RULES) - 1)].items():
+            tier.setdefault(key, value)
     for tier in elements(raw, "tiers")[1:]:
         prompt = tier.get("prompt")
         if isinstance(prompt, str) and place.prompt(prompt):

@@ -10,11 +10,13 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from supervisor.settings.patterns import AllowPattern, ApprovePattern, DenyPattern
 from supervisor.settings.values import (
     AbsolutePath,
     CronLine,
     DatabaseUrl,
     Duration,
+    FieldNames,
     ModelName,
     Name,
     Number,
@@ -140,7 +142,10 @@ class Cooldowns(Section):
 
 
 class Guard(Section):
-    """The guard's rules."""
+    """What the guard holds for every tier."""
+
+    approval_minutes: PositiveNumber = 30
+    mask_names: FieldNames = ()
 
 
 class Notify(Section):
@@ -160,7 +165,10 @@ class Web(Section):
 
 
 class Tier(Section):
-    """One rung of the ladder. Its number is its position, from 1; only the first has no ``escalation_prompt``."""
+    """One rung of the ladder. Its number is its position, from 1; only the first has no ``escalation_prompt``.
+
+    What its guard rules are by default depends on its position, so ``settings.load`` fills them in.
+    """
 
     name: Name
     model: ModelName
@@ -171,6 +179,12 @@ class Tier(Section):
     timeout_minutes: PositiveNumber = 20
     max_turns: Annotated[WholeNumber, Field(ge=1)] = 60
     max_budget_usd: PositiveNumber | None = None
+    rule_sets: tuple[Name, ...] = ("read-only",)
+    allow: tuple[AllowPattern, ...] = ()
+    approve: tuple[ApprovePattern, ...] = ()
+    deny: tuple[DenyPattern, ...] = ()
+    default: Literal["deny", "approve"] = "deny"
+    opaque: Literal["deny", "approve"] = "deny"
 
 
 class Schedule(Section):
@@ -214,5 +228,12 @@ DEFAULT_TIERS: Final[tuple[Mapping[str, object], ...]] = (
         "timeout_minutes": 30,
         "max_turns": 80,
     },
+)
+# By position; a higher tier has the last of these. Above the third there is nobody left to escalate to but a person, so
+# what no rule knows is put before one instead of being refused.
+DEFAULT_RULES: Final[tuple[Mapping[str, object], ...]] = (
+    {"rule_sets": ["read-only"], "default": "deny", "opaque": "deny"},
+    {"rule_sets": ["read-only", "remedies"], "default": "deny", "opaque": "deny"},
+    {"rule_sets": ["read-only", "remedies", "repairs"], "default": "approve", "opaque": "approve"},
 )
 DEFAULT_SCHEDULES: Final[tuple[Mapping[str, object], ...]] = ({"name": "default"},)

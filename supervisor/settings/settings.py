@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from supervisor.decide.masking import Masker
+from supervisor.decide.masking.names import SecretNames
+from supervisor.decide.masking.values import passwords_in, secrets_among
 from supervisor.errors import ConfigError
+from supervisor.model.guarding import CooldownLimit
+from supervisor.model.permission import ActionKind
 from supervisor.settings.models_table import ModelTable
 from supervisor.settings.schema import (
     Budget,
@@ -26,8 +33,14 @@ from supervisor.settings.schema import (
 )
 from supervisor.settings.values import sqlite_url
 
-DATABASE_FILE = "opsladder.db"
+if TYPE_CHECKING:
+    # Only what guards a run needs it, and loading it takes a while.
+    from supervisor.model.rule import TierRules
 
+DATABASE_FILE = "opsladder.db"
+_SQLITE = "sqlite:///"
+
+_RULES_FILE = "rules.toml"
 _UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
 
 
@@ -56,6 +69,22 @@ class Settings:
     schedules: tuple[Schedule, ...]
     models: ModelTable = field(repr=False)
     agent_env: Mapping[str, str] = field(repr=False)
+    _rules: dict[int, "TierRules"] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def rules_for(self, tier_number: int) -> "TierRules":
+        """What the guard lets a tier do. Read when first asked for; a mistake in it raises ``ConfigProblems``."""
+        if tier_number not in self._rules:
+            # Here, not above: a command that runs no agent need not read them.
+            from supervisor.settings.rules_table import rules_of
+
+            tier = self.tiers[tier_number - 1]
+            self._rules[tier_number] = rules_of(tier, tier_number, own=self.rules_file, config=self.source)
+        return self._rules[tier_number]
+
+    @property
+    def rules_file(self) -> Path:
+        """Where the operator's own rules are, if there are any."""
+        return self.base_dir / _RULES_FILE
 
     @property
     def prompts_dir(self) -> Path:
@@ -84,15 +113,48 @@ class Settings:
         """Where the records are. It may hold a password: for connecting, not for showing."""
         return self.state.database_url.get_secret_value()
 
+    def masker(self) -> Masker:
+        """What takes the secrets out of everything that is stored, shown or sent."""
+        names = self.guard.mask_names
+        known = {*passwords_in(self.database_url()), *secrets_among(self.agent_env, SecretNames(names))}
+        if self.web.token is not None:
+            known.add(self.web.token.get_secret_value())
+        return _masker(frozenset(known), names)
+
     def cooldown_rules(self) -> dict[str, dict[str, object]]:
         """The cooldowns in words, for prompts and handoffs."""
         rules: dict[str, Cooldown] = {"restart": self.cooldowns.restart, "redeploy": self.cooldowns.redeploy}
         return {kind: {"max": rule.max, "per": _in_words(rule.per)} for kind, rule in rules.items()}
 
+    def cooldown_limits(self) -> dict[ActionKind, CooldownLimit]:
+        """The cooldowns as the ledger counts them."""
+        rules: dict[ActionKind, Cooldown] = {
+            ActionKind.RESTART: self.cooldowns.restart,
+            ActionKind.REDEPLOY: self.cooldowns.redeploy,
+        }
+        return {kind: CooldownLimit(max=rule.max, window=rule.per) for kind, rule in rules.items()}
+
+    def approval_limit(self) -> timedelta:
+        """How long a tool call may wait for a person."""
+        return timedelta(minutes=self.guard.approval_minutes)
+
+    def own_paths(self) -> tuple[str, ...]:
+        """What belongs to the supervisor and is nothing to an agent, as real paths: its records and configuration."""
+        own = [self.state.dir, self.rules_file, *([self.source] if self.source else [])]
+        if self.state.database_url.get_secret_value().startswith(_SQLITE):
+            own.append(Path(self.state.database_url.get_secret_value().removeprefix(_SQLITE)))
+        return tuple(dict.fromkeys(str(path.resolve()) for path in own))
+
     def with_state(self, directory: Path) -> "Settings":
         """The same settings with records of their own, in SQLite under another directory."""
         url = SecretStr(sqlite_url(directory / DATABASE_FILE))
         return replace(self, state=State.model_construct(dir=directory, database_url=url))
+
+
+@lru_cache(maxsize=8)
+def _masker(values: frozenset[str], names: tuple[str, ...]) -> Masker:
+    """One masker for the same secrets: it prepares its patterns once."""
+    return Masker(values=values, names=names)
 
 
 def _in_words(duration: timedelta) -> str:

@@ -262,6 +262,7 @@ AbsolutePath = Annotated[Path, BeforeValidator(_absolute)]
 TextOrFile = Annotated[str, AfterValidator(_text_or_file)]
 VariableName = Annotated[str, AfterValidator(_passable)]
 VariableNames = Annotated[tuple[VariableName, ...], BeforeValidator(_names)]
+FieldNames = Annotated[tuple[Name, ...], BeforeValidator(_names)]
 Variables = Annotated[
     Mapping[VariableName, Annotated[str, AfterValidator(_without_nul)]], AfterValidator(_unchangeable)
 ]

@@ -19,16 +19,16 @@ _EXEC = table(
 )
 _RUN = table(
     "ditPqe:h:l:m:p:u:v:w:a:c:",
-    "add-host= annotation= attach= blkio-weight= blkio-weight-device= cap-add= cap-drop= cgroup-"
-    " parent= cgroupns= cidfile= cpu-period= cpu-quota= cpu-rt-period= cpu-rt-runtime= cpu-shares="
+    "add-host= annotation= attach= blkio-weight= blkio-weight-device= cap-add= cap-drop= cgroup-parent="
+    " cgroupns= cidfile= cpu-period= cpu-quota= cpu-rt-period= cpu-rt-runtime= cpu-shares="
     " cpus= cpuset-cpus= cpuset-mems= detach detach-keys= device= device-cgroup-rule= device-read-bps="
     " device-read-iops= device-write-bps= device-write-iops= disable-content-trust dns= dns-option="
-    " dns-search= domainname= entrypoint= env= env-file= expose= gpus= group-add= health-cmd= health-"
-    " interval= health-retries= health-start-period= health-timeout= help hostname= init interactive"
-    " ip= ip6= ipc= isolation= kernel-memory= label= label-file= link= link-local-ip= log-driver= log-"
-    " opt= mac-address= memory= memory-reservation= memory-swap= memory-swappiness= mount= name= net="
-    " net-alias= network= network-alias= no-healthcheck oom-kill-disable oom-score-adj= pid= pids-"
-    " limit= platform= privileged publish= publish-all pull= quiet read-only restart= rm runtime="
+    " dns-search= domainname= entrypoint= env= env-file= expose= gpus= group-add= health-cmd= health-interval="
+    " health-retries= health-start-period= health-timeout= help hostname= init interactive"
+    " ip= ip6= ipc= isolation= kernel-memory= label= label-file= link= link-local-ip= log-driver= log-opt="
+    " mac-address= memory= memory-reservation= memory-swap= memory-swappiness= mount= name= net="
+    " net-alias= network= network-alias= no-healthcheck oom-kill-disable oom-score-adj= pid= pids-limit="
+    " platform= privileged publish= publish-all pull= quiet read-only restart= rm runtime="
     " security-opt= shm-size= sig-proxy stop-signal= stop-timeout= storage-opt= sysctl= tmpfs= tty"
     " ulimit= user= userns= uts= volume= volume-driver= volumes-from= workdir= replace pod= systemd=",
 )
@@ -46,10 +46,10 @@ _COMPOSE_RUN = table(
 )
 _KUBECTL = table(
     "n:s:v:c:f:itq",
-    "namespace= context= kubeconfig= cluster= user= server= token= as= as-group= as-uid= request-"
-    " timeout= cache-dir= insecure-skip-tls-verify certificate-authority= client-certificate= client-"
-    " key= tls-server-name= username= password= match-server-version warnings-as-errors disable-"
-    " compression v= container= filename= stdin tty quiet pod-running-timeout= loglevel= no-tty shell=",
+    "namespace= context= kubeconfig= cluster= user= server= token= as= as-group= as-uid= request-timeout="
+    " cache-dir= insecure-skip-tls-verify certificate-authority= client-certificate= client-key="
+    " tls-server-name= username= password= match-server-version warnings-as-errors disable-compression"
+    " v= container= filename= stdin tty quiet pod-running-timeout= loglevel= no-tty shell=",
 )
 _LXC = table(
     "nTtq",

@@ -1,5 +1,7 @@
 """From a lexed simple command to a call the desk can run. Pure. Called from ``walk``, which finds the commands."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from supervisor.model.reading import Assignment, OpaqueKind, Redirect, Word
@@ -30,6 +32,18 @@ class Statements:
         self._decoded = False
         self._here = place
         self._here_values: dict[str, str] = dict(place.values)
+
+    @contextmanager
+    def repeating(self, construct: str) -> Iterator[None]:
+        """What is taken meanwhile may run any number of times, because it stands inside of ``construct``."""
+        outside = self._place
+        self._place = replace(outside, via=(*outside.via, construct))
+        self._here = replace(self._place, values=self._here_values)
+        try:
+            yield
+        finally:
+            self._place = outside
+            self._here = replace(outside, values=self._here_values)
 
     def take(self, command: SimpleCommand, *, piped: bool) -> None:
         """Hand over one simple command, and every script its words run."""

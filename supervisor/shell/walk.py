@@ -134,6 +134,10 @@ class _Walk:
             self._tail(node, end)
         elif kind in ("list", "pipeline"):
             self._descend(node, end=end, piped=piped)
+        elif kind == "while_statement":
+            with self._statements.repeating("while"):
+                self._descend(node, end=None, piped=piped)
+            self._tail(node, end)
         elif kind in _ROWS:
             self._descend(node, end=None, piped=piped)
             self._tail(node, end)
@@ -208,7 +212,8 @@ class _Walk:
                 self._descend(body, end=None, piped=False)
             del self._statements.values[name]
         else:
-            self._descend(body, end=None, piped=False)
+            with self._statements.repeating("for"):
+                self._descend(body, end=None, piped=False)
 
     def _counted_for(self, node: Node) -> None:
         children = node.children
@@ -220,7 +225,8 @@ class _Walk:
             raise self._astray(node)
         for part in self._scanner.source[children[1].end_byte : close.start_byte].split(";"):
             self._statements.evaluate(part)
-        self._descend(body, end=None, piped=False)
+        with self._statements.repeating("for"):
+            self._descend(body, end=None, piped=False)
 
     def _sum(self, node: Node) -> None:
         inside = self._scanner.source[node.start_byte + 2 : node.end_byte - 2]
@@ -283,7 +289,8 @@ class _Walk:
         ):
             raise self._astray(node)
         self._statements.expand(self._scanner.loose(name.start_byte, name.end_byte))
-        self._statement(body, end=None, piped=False)
+        with self._statements.repeating("function"):
+            self._statement(body, end=None, piped=False)
         self._tail(body, node.end_byte)
 
     def _gaps(self, node: Node) -> None:

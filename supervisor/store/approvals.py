@@ -26,10 +26,19 @@ class Approvals:
     def request_approval(self, new: NewApproval) -> Approval:
         """Put a call before a person. One that this session has put there already is given back as it stands.
 
-        ``Conflict`` when the call then had another input.
+        The same question of a session that this one continues is withdrawn. ``Conflict`` when this session's call then
+        had another input.
         """
+        older = (
+            APPROVALS.c.session_id.in_(select(_conversation(new.session_id).c.id)),
+            APPROVALS.c.session_id != new.session_id,
+            APPROVALS.c.tool_use_id == new.tool_use_id,
+            APPROVALS.c.status == ApprovalStatus.WAITING,
+        )
+        withdrawn: Values = {"status": ApprovalStatus.EXPIRED, "decided_at": new.created_at, "reason": "asked again"}
         try:
             with self._database.writing() as connection:
+                connection.execute(update(APPROVALS).where(*older).values(withdrawn))
                 return _approval_of(inserted(connection, APPROVALS, _values(new)))
         except Conflict:
             same_call = APPROVALS.c.session_id == new.session_id, APPROVALS.c.tool_use_id == new.tool_use_id
@@ -54,6 +63,13 @@ class Approvals:
         """What a person was asked about this call, by this session or by one that it continues."""
         with self._database.reading() as connection:
             row = _of_call(connection, session, tool_use_id)
+        return None if row is None else _approval_of(row)
+
+    def approval_of_session(self, session: int) -> Approval | None:
+        """The newest question that this session put before a person."""
+        statement = select(APPROVALS).where(APPROVALS.c.session_id == session).order_by(APPROVALS.c.id.desc()).limit(1)
+        with self._database.reading() as connection:
+            row = connection.execute(statement).mappings().one_or_none()
         return None if row is None else _approval_of(row)
 
     def decide_approval(

@@ -35,6 +35,7 @@ def cycle_of(row: RowMapping) -> Cycle:
         reason=row["reason"],
         detail=row["detail"],
         incident=row["incident"],
+        max_tier=row["max_tier"],
         ended_at=row["ended_at"],
     )
 

@@ -76,6 +76,20 @@ class Writes:
             return Conflict(f"This firing of schedule {schedule} was already claimed by cycle {claimed}.")
         return Conflict(f"Schedule {schedule} was running in another cycle that has just ended.")
 
+    def reopen_cycle(self, cycle_id: int, *, owner: Owner) -> Cycle:
+        """Go on with a paused cycle under the schedule's lock. ``Conflict`` when somebody else does, or it is over."""
+        values: Values = {
+            "status": CycleStatus.RUNNING,
+            "owner_host": owner.host,
+            "owner_pid": owner.pid,
+            "owner_started": owner.started,
+            "reason": None,
+            "detail": None,
+            "ended_at": None,
+        }
+        with self._database.writing() as connection:
+            return cycle_of(changed(connection, CYCLES, cycle_id, {CycleStatus.PAUSED}, values))
+
     def skip_cycle(
         self, *, schedule: str, trigger: Trigger, dry_run: bool, reason: str, detail: str, now: datetime
     ) -> Cycle:

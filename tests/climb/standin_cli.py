@@ -59,6 +59,17 @@ def call(number: int, **given: object) -> dict[str, object]:
     return {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": given}
 
 
+def ask(number: int | str, command: str) -> None:
+    """Ask the hook as a CLI does, and give up on anything but leave."""
+    given = json.loads(ARGUMENTS[ARGUMENTS.index("--settings") + 1])
+    hook = given["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+    question = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": f"toolu_{number}"}
+    question["tool_input"] = {"command": command}
+    said = subprocess.run(["sh", "-c", hook], input=json.dumps(question).encode(), capture_output=True, check=False)
+    if b'"permissionDecision":"allow"' not in said.stdout:
+        sys.exit(f"refused: {said.stdout!r} {said.stderr!r}")
+
+
 def answer(number: int, output: str) -> None:
     block = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": output, "is_error": False}
     say(type="user", message={"role": "user", "content": [block]}, parent_tool_use_id=None)
@@ -73,6 +84,7 @@ def result(session_id: str | None, report: object = None, **more: object) -> Non
 def work(session_id: str | None) -> None:
     init(session_id)
     message(1, text("I look."), call(1, command="echo looked"))
+    ask(1, "echo looked")
     answer(1, "looked")
 
 
@@ -124,6 +136,7 @@ def only_garbage() -> None:
 
 def huge_line() -> None:
     work(OWN_ID)
+    ask("big", "echo y")
     put(b'{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"')
     for _ in range(100):
         put(b"y" * 1024 * 1024)
@@ -197,7 +210,8 @@ def killed() -> None:
 def busy() -> None:
     """Works on with two tools, one of them in a session of its own, until it is told to finish or ended."""
     work(OWN_ID)
-    message(2, text("I wait."), call(2, command="sleep"))
+    message(2, text("I wait."), call(2, command="sleep 1"))
+    ask(2, "sleep 1")
     quiet = subprocess.DEVNULL
     sleeper = ["sleep", str(FOREVER)]
     subprocess.Popen(sleeper, stdin=quiet, stdout=quiet, stderr=quiet)
@@ -232,7 +246,7 @@ WAYS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
+    arguments = ARGUMENTS = sys.argv[1:]
     if arguments == ["--version"]:
         print("2.1.225 (Claude Code)")
     elif arguments == ["--help"]:

@@ -14,6 +14,7 @@ from cycles import until
 
 from supervisor.climb.owner import is_gone, this_process
 from supervisor.climb.recorder import Recorder
+from supervisor.decide.masking import Masker
 from supervisor.model.cycle import Trigger
 from supervisor.model.events import Text
 from supervisor.model.session import ContinuityKind, Reason, SessionStatus
@@ -62,6 +63,7 @@ def test_a_batch_that_is_under_way_when_the_run_ends_is_neither_repeated_nor_tak
             store,
             session,
             price=lambda _, __: None,
+            masker=Masker(),
             watch=lambda _: None,
             clock=lambda: NOW,
             patience_seconds=30,

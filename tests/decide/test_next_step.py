@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from make import FINE, NEEDED, NOW, a_chain, a_session, policy, surroundings
 
+from supervisor.decide.budget import Budget
 from supervisor.decide.next_step import next_step
 from supervisor.model.cycle import CycleStatus
 from supervisor.model.outcome import Failure
@@ -65,7 +66,13 @@ ENDINGS = {
     "dry_run": ((ONE,), {"dry_run": True}, CycleStatus.BLOCKED, "dry_run", False),
     "no_report": ((replace(ONE, report=None),), {}, CycleStatus.UNRESOLVED, "no_report", True),
     "contradiction": ((replace(ONE, report=CONTRADICTION),), {}, CycleStatus.UNRESOLVED, "services_down", True),
-    "cycle_budget": ((replace(ONE, cost_usd=1.0),), {"per_cycle_usd": 1.0}, CycleStatus.PAUSED, "budget", True),
+    "cycle_budget": (
+        (replace(ONE, cost_usd=1.0),),
+        {"budget": Budget(cycle_usd=1.0)},
+        CycleStatus.PAUSED,
+        "budget",
+        True,
+    ),
     "run_budget": (
         (replace(ONE, status=SessionStatus.PAUSED, failure=Failure.BUDGET),),
         {},
@@ -129,7 +136,7 @@ def test_how_a_cycle_ends(chain, changes, status, reason, tell):
 
 
 def test_the_daily_budget_holds_back_the_first_tier_too():
-    step = ask(around=surroundings(spent_today_usd=5.0), per_day_usd=5.0)
+    step = ask(around=surroundings(spent_today_usd=5.0), budget=Budget(day_usd=5.0))
 
     assert (step.status, step.reason) == (CycleStatus.PAUSED, "budget")
 

@@ -142,9 +142,8 @@ class Scene:
             settings_json=settings,
         )
         line = arguments(_runtime(self.cli), spec)
-        if not allowed:
-            at = line.index("--allowedTools")
-            del line[at : at + 2]
+        if allowed:
+            line[1:1] = ["--allowedTools", ",".join(tools)]
         stream = self.tmp_path / f"{session_id}.jsonl"
         scenario = Scenario(title="test", scripts=(Script(tier=1, turns=turns),))
         async with ScriptedApi(scenario, keep_bodies=True) as api:

@@ -64,8 +64,38 @@ def test_paths_are_words_to_the_shell_whatever_is_in_them(tmp_path: Path, name: 
 def test_the_hook_before_a_call_refuses_when_there_is_nobody_to_ask(tmp_path: Path) -> None:
     done = run(command_of("PreToolUse", Post(directory=tmp_path, secret="s")))
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "the guard could not be asked" in done.stderr
+    assert done.returncode == 0
+    said = json.loads(done.stdout)["hookSpecificOutput"]
+    assert (said["hookEventName"], said["permissionDecision"]) == ("PreToolUse", "deny")
+    assert "the guard could not be asked" in said["permissionDecisionReason"]
+
+
+CLIENTS = {
+    "missing": None,
+    "crashes": "raise SystemExit(1)",
+    "says_nothing": "pass",
+    "says_something_else": "print('allow')",
+    "is_cut_short": """import os\nprint('{"hookSpecificOutput":{"x', end='', flush=True)\nos._exit(9)""",
+    "allows_and_fails": """print('{"hookSpecificOutput":{"permissionDecision":"allow"}}')\nraise SystemExit(2)""",
+}
+
+
+@pytest.mark.parametrize("source", CLIENTS.values(), ids=CLIENTS.keys())
+def test_a_client_that_does_not_answer_is_a_refusal(tmp_path: Path, source: str | None) -> None:
+    client = tmp_path / "client.py"
+    if source is not None:
+        client.write_text(source)
+    done = run(command_of("PreToolUse", Post(directory=tmp_path, secret="s"), client=client))
+
+    said = json.loads(done.stdout)["hookSpecificOutput"]
+    assert (done.returncode, said["permissionDecision"]) == (0, "deny")
+    assert said["permissionDecisionReason"] == "This call is refused, because the guard gave no answer."
+
+
+def test_a_refusal_that_cannot_be_printed_is_an_exit_code(tmp_path: Path) -> None:
+    done = run(f"exec >&-; {command_of('PreToolUse', Post(directory=tmp_path, secret='s'))}")
+
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])

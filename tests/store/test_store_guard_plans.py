@@ -54,6 +54,7 @@ ALL: dict[str, Callable[[Store], object]] = {
     "approval": lambda store: store.approval(1),
     "pending_approvals": lambda store: store.pending_approvals(NOON),
     "approval_of_call": lambda store: store.approval_of_call(1, "toolu_1"),
+    "approval_of_session": lambda store: store.approval_of_session(1),
     "decide_approval": lambda store: store.decide_approval(1, approved=True, by="ada", reason=None, now=NOON),
     "expire_approvals": lambda store: store.expire_approvals(NOON),
     "use_approval": lambda store: store.use_approval(session=1, tool_use_id="toolu_1", input_hash="h", now=NOON),

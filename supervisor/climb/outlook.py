@@ -1,0 +1,77 @@
+"""Gather what the next decision about a chain depends on. Reads disk and store. Called from climb.cycle and begin."""
+
+import datetime as dt
+
+from supervisor.claude.transcript import transcript_on_disk
+from supervisor.climb.ladder import CycleRequest, Ladder
+from supervisor.climb.spending import day_of
+from supervisor.decide.budget import Budget, extended
+from supervisor.decide.continuity import ContinuityPolicy, Surroundings
+from supervisor.decide.next_step import Policy
+from supervisor.model.cycle import Chain, EventKind
+from supervisor.model.guarding import ApprovalStatus
+from supervisor.model.outcome import Failure
+
+
+def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
+    """What the operator set, with what was asked for this cycle. Reads the store when more money was approved."""
+    settings = ladder.settings
+    budget = Budget(cycle_usd=settings.budget.per_cycle_usd, day_usd=settings.budget.per_day_usd)
+    if request.approve_budget:
+        spent_today = ladder.store.spent_since(day_of(ladder.clock()))
+        budget = extended(budget, Budget(cycle_usd=chain.cost_usd, day_usd=spent_today))
+    return Policy(
+        tiers=len(settings.tiers),
+        max_tier=min(request.max_tier, len(settings.tiers)),
+        start_tier=request.start_tier,
+        dry_run=request.dry_run,
+        continuity=ContinuityPolicy(
+            context_threshold=settings.continuity.context_threshold,
+            max_age=dt.timedelta(minutes=settings.continuity.session_max_age_minutes),
+            max_resumes=settings.continuity.max_resumes,
+        ),
+        budget=budget,
+        budget_approved_at=ladder.clock() if request.approve_budget else None,
+    )
+
+
+def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroundings:
+    """Look at everything outside the chain that the next decision depends on. Reads disk and store."""
+    settings, store = ladder.settings, ladder.store
+    ids = [s.session_id for s in chain.sessions if s.session_id]
+    found = {session_id: transcript_on_disk(settings.agent_env, session_id) for session_id in ids}
+    return Surroundings(
+        runtime=ladder.runtime,
+        work_dir=str(settings.claude.work_dir),
+        windows={
+            number: store.known_window(tier.model, ladder.runtime.id) or settings.models.window(tier.model)
+            for number, tier in enumerate(settings.tiers, start=1)
+        },
+        transcripts={session_id: there for session_id, there in found.items() if there is not None},
+        force_fresh=request.force_fresh,
+        spent_today_usd=store.spent_since(day_of(ladder.clock())) if settings.budget.per_day_usd is not None else 0.0,
+        switch=store.switch(),
+        approval=_answer(ladder, chain),
+        usage_limit_resets_at=_resets_at(ladder, chain),
+    )
+
+
+def _answer(ladder: Ladder, chain: Chain) -> ApprovalStatus | None:
+    """How the question stands that the last record waits for."""
+    last = chain.sessions[-1] if chain.sessions else None
+    if last is None or last.failure is not Failure.APPROVAL:
+        return None
+    asked = ladder.store.approval_of_session(last.id)
+    return asked.status if asked else None
+
+
+def _resets_at(ladder: Ladder, chain: Chain) -> dt.datetime | None:
+    """When the usage limit ends that the last record waits for, as far as the CLI said."""
+    last = chain.sessions[-1] if chain.sessions else None
+    if last is None or last.failure is not Failure.USAGE_LIMIT:
+        return None
+    for event in reversed(ladder.store.events(session_id=last.id, kinds=(EventKind.RATE_LIMIT,))):
+        resets = event.data.get("resets_at")
+        if isinstance(resets, int):
+            return dt.datetime.fromtimestamp(resets, dt.UTC)
+    return None

@@ -1,0 +1,184 @@
+"""Whether a pattern matches a command: strictly for what it would allow, generously for all else. Pure.
+
+Called from ``decide.shell_rules`` for the patterns of a command's own program. Strictly means that every argument has
+its place in the pattern, and that nothing which is only known at run time could turn the command into another one.
+Generously means that the words of the pattern stand somewhere in the command, in this order, with whatever between.
+"""
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from supervisor.decide.arguments import Arguments, GivenOption, arguments_of
+from supervisor.decide.checks import CHECKS
+from supervisor.decide.own_names import DECLARES, is_harmless
+from supervisor.decide.path_names import Standing, certain_path, paths_named
+from supervisor.decide.path_patterns import could_fit, fits
+from supervisor.model.reading import Command, Word
+from supervisor.model.rule import CommandPattern, OptionPattern, WordPattern
+
+
+def strictly(
+    pattern: CommandPattern,
+    command: Command,
+    before: Command | None,
+    options: Mapping[str, bool],
+    standing: Standing,
+) -> bool:
+    """Whether the command is nothing else than what the pattern says. ``before`` is the command before it."""
+    if not command.standard_path or not _worth_a_look(pattern, command):
+        return False
+    if steering_assignments(command):
+        return False
+    if pattern.rest and not (pattern.words or pattern.known or pattern.forbidden):
+        return all(CHECKS[check](command, before) for check in pattern.checks)
+    given = arguments_of(command, {**options, **pattern.known} if pattern.known else options)
+    return (
+        _words_strictly(pattern, given, standing)
+        and _options_strictly(pattern, given)
+        and all(CHECKS[check](command, before) for check in pattern.checks)
+    )
+
+
+def _worth_a_look(pattern: CommandPattern, command: Command) -> bool:
+    """Whether the first word of the pattern stands anywhere; most patterns of a program are ruled out by that."""
+    if not pattern.words:
+        return True
+    first = pattern.words[0]
+    if first.globs or first.paths or first.anything:
+        return True
+    return not first.exact.isdisjoint([word.text for word in command.argv])
+
+
+def steering_assignments(command: Command) -> list[str]:
+    """The variables set for this command that can change what it runs. For ``read``, ``IFS`` only parts its input."""
+    if not command.name:
+        return [one.name for one in command.assignments if one.steers]
+    return [
+        one.name
+        for one in command.assignments
+        if not is_harmless(one) and (one.name, command.name) != ("IFS", "read") and command.name not in DECLARES
+    ]
+
+
+def generously(pattern: CommandPattern, command: Command, standing: Standing) -> bool:
+    """Whether the command could be what the pattern says."""
+    if any(not _is_set(command, option) for option in pattern.required):
+        return False
+    if any(command.has_option(*option.names) for option in pattern.forbidden):
+        return False
+    words = iter(command.words)
+    for wanted in pattern.words:
+        if wanted.paths and _could_name(wanted, command, standing):
+            continue
+        if not any(_could_be(wanted, word) for word in words):
+            return False
+    return True
+
+
+def glob(pattern: str, text: str) -> bool:
+    """Whether ``*`` in a pattern can stand for something that makes it the text."""
+    return _glob(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=2048)
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
+
+
+def _words_strictly(pattern: CommandPattern, given: Arguments, standing: Standing) -> bool:
+    wanted = pattern.words
+    for index, one in enumerate(given.words):
+        if one.word.maybe_option and not one.shielded and _option_would_harm(pattern, index):
+            return False
+        if index < len(wanted) or (wanted and wanted[-1].repeated and not pattern.rest):
+            place = wanted[min(index, len(wanted) - 1)]
+            if not one.certain or not _is(place, one.word, standing):
+                return False
+        elif not pattern.rest:
+            return False
+    return len(given.words) >= len(wanted)
+
+
+def _option_would_harm(pattern: CommandPattern, at: int) -> bool:
+    return pattern.only is not None or any(_matters(option, at) for option in pattern.forbidden)
+
+
+def _is(place: WordPattern, word: Word, standing: Standing) -> bool:
+    """Whether a word is certain to fit its place."""
+    if place.anything:
+        return place.repeated or not (word.splits or word.glob)
+    if word.static and (word.text in place.exact or any(glob(one, word.text) for one in place.globs)):
+        return True
+    if not place.paths:
+        return False
+    path = certain_path(word, standing)
+    return path is not None and fits(path, place.paths, standing)
+
+
+def _options_strictly(pattern: CommandPattern, given: Arguments) -> bool:
+    if not given.options:
+        return not pattern.required
+    if pattern.only is None and not pattern.required and not pattern.forbidden:
+        return True
+    if any(not any(_gives(one, option) for one in given.options) for option in pattern.required):
+        return False
+    for one in given.options:
+        if (one.unknown or (one.value is not None and one.value.splits)) and _option_would_harm(pattern, one.at):
+            return False
+        if any(_matters(option, one.at) and _forbids(option, one.name) for option in pattern.forbidden):
+            return False
+        if any(one.name in option.names and not _gives(one, option) for option in pattern.required):
+            return False
+        listed = pattern.only is None or one.name in pattern.only
+        if not listed and not any(one.name in option.names for option in pattern.required):
+            return False
+    return True
+
+
+def _gives(one: GivenOption, option: OptionPattern) -> bool:
+    if one.name not in option.names:
+        return False
+    if not option.values:
+        return True
+    return one.value is not None and one.value.static and any(glob(value, one.value.text) for value in option.values)
+
+
+def _matters(option: OptionPattern, at: int) -> bool:
+    return option.before is None or at <= option.before
+
+
+def _forbids(option: OptionPattern, name: str) -> bool:
+    if name in option.names:
+        return True
+    return name[:2] == "--" and len(name) > 2 and any(one.startswith(name) for one in option.names)
+
+
+def _is_set(command: Command, option: OptionPattern) -> bool:
+    if not command.has_option(*option.names):
+        return False
+    if not option.values:
+        return True
+    texts = [one.value if one.value is not None else one.text[2:] for one in command.options]
+    texts += [word.text for word in command.words]
+    return any(glob(value, text) for value in option.values for text in texts)
+
+
+def _could_be(wanted: WordPattern, word: Word) -> bool:
+    """Whether a word could fit its place; one with a shell pattern, if it means what stands there."""
+    if wanted.anything:
+        return True
+    text = word.text.lower()
+    if text in wanted.exact or any(glob(one, text) for one in wanted.globs):
+        return True
+    if "*" not in text and "?" not in text and "[" not in text:
+        return False
+    return any(fnmatchcase(sample.replace("*", ""), text) for sample in (*wanted.exact, *wanted.globs))
+
+
+def _could_name(wanted: WordPattern, command: Command, standing: Standing) -> bool:
+    """Whether any argument could name a path that fits, also as part of an option."""
+    return any(
+        could_fit(path, wanted.paths, standing) for word in command.argv[1:] for path in paths_named(word, standing)
+    )

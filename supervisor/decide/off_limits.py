@@ -1,0 +1,122 @@
+"""What a command does to the supervisor and to what is shut. Pure. Called from ``decide.permission``.
+
+No rule can open any of this: the supervisor's files, its processes, its own commands and the environment it gives.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from supervisor.decide.path_names import NamedPath, paths_named
+from supervisor.decide.path_patterns import could_fit
+from supervisor.decide.shut_paths import LEAVE_ALONE, OFF_LIMITS, Shut, touched
+from supervisor.decide.verdicts import Finding, command_text, refused, shown
+from supervisor.model.reading import Command, Role, Word
+from supervisor.model.rule import OffLimits
+
+_OWN_VARIABLES: Final = re.compile(r"(?:CLAUDE|ANTHROPIC|OPSLADDER).*")
+_OWN_PROGRAMS: Final = frozenset({"opsladder", "claude"})
+_OWN_PROCESSES: Final = ("opsladder", "claude", "python3", "python")
+_KILL_BY_NAME: Final = frozenset({"pkill", "killall", "skill", "snice"})
+_BY_PID: Final = frozenset(
+    {"kill", "strace", "ltrace", "gdb", "gcore", "renice", "taskset", "prlimit", "chrt", "ionice", "nsenter", "reptyr"}
+    | {"criu", "py-spy"}
+)
+_SIGNALLING: Final = _BY_PID | _KILL_BY_NAME | {"killall5"}
+_MOVES_TREES: Final = frozenset({"mv", "mount", "umount", "rsync", "find", "shred"})
+_CHANGES_TREES: Final = frozenset({"rm", "chmod", "chown", "chgrp", "cp", "setfacl", "chattr", "tar", "install"})
+_DECODERS: Final = frozenset({"base64", "base32", "basenc", "xxd", "rev", "uudecode", "gpg"})
+_READERS: Final = frozenset(
+    {"cat", "tac", "head", "tail", "nl", "od", "xxd", "hexdump", "hd", "strings", "cut", "sort", "paste", "fold", "wc"}
+    | {"grep", "egrep", "fgrep", "zgrep", "rg", "sed", "awk", "gawk", "mawk", "jq", "yq", "diff", "comm", "base64"}
+    | {"zcat", "bzcat", "xzcat", "column", "tr", "uniq", "join", "rev", "expand", "fmt", "file", "find", "tar", "ls"}
+)
+_FILTERS: Final = frozenset({"jq", "yq", "gojq"})
+
+
+def command_touches(command: Command, area: Shut, *, changes: bool) -> Iterator[Finding]:
+    """What a command does to what is shut. Wrappers are asked about too: they may change directory or root."""
+    what = partial(command_text, command)
+    if "/" in command.path:
+        # A program's place is only looked at for what nobody may name: /usr/bin may be run, not changed.
+        yield from touched(command.argv[:1], what, area, changes=False)
+    yield from touched(_words(command), what, area, changes=changes)
+    if command.role is not Role.WRAPPER:
+        if command.name in _OWN_PROGRAMS:
+            yield refused(OFF_LIMITS, f"`{shown(what())}` is the supervisor's own command. {LEAVE_ALONE}")
+        if command.name in _SIGNALLING:
+            yield from _signals(command, what(), area.limits)
+        if changes:
+            yield from _trees(command, what, area)
+    for assignment in command.assignments:
+        if _OWN_VARIABLES.fullmatch(assignment.name):
+            yield refused(OFF_LIMITS, f"{assignment.name} belongs to the supervisor's environment. {LEAVE_ALONE}")
+
+
+def decodes(commands: Sequence[Command]) -> bool:
+    """Whether a decoder stands in the text: what it yields may be the name of something shut."""
+    return any(
+        command.name in _DECODERS or (command.name == "openssl" and command.words[:1] != () and _encrypts(command))
+        for command in commands
+    )
+
+
+def reads_unknown_files(command: Command) -> bool:
+    """Whether the command opens a file whose name nobody knows beforehand."""
+    return command.name in _READERS and any(word.leading for word in command.argv[1:])
+
+
+def _encrypts(command: Command) -> bool:
+    return command.words[0].text in ("enc", "base64")
+
+
+def _words(command: Command) -> Iterator[Word]:
+    filters = command.name in _FILTERS
+    arguments = command.argv[1:]
+    if command.name == "ssh" and arguments and arguments[0].text == "-i":
+        arguments = arguments[2:]  # a key that is used is not read
+    for word in arguments:
+        # What jq is given first looks like a hidden file and is none.
+        if not (filters and word.text[:1] == "." and "/" not in word.text):
+            yield word
+    for redirect in command.redirects:
+        yield redirect.target
+    for assignment in command.assignments:
+        yield assignment.value
+
+
+def _trees(command: Command, what: Callable[[], str], area: Shut) -> Iterator[Finding]:
+    """Removing, moving or changing a directory that the supervisor's files are somewhere below."""
+    recursive = command.has_option("-r", "-R", "--recursive", "-a", "--archive", "-x", "--extract")
+    if command.name not in _MOVES_TREES and not (command.name in _CHANGES_TREES and recursive):
+        return
+    for word in command.words:
+        for path in paths_named(word, area.standing):
+            below = NamedPath(f"{path.text.rstrip('/')}/**", glob=True)
+            if could_fit(below, area.limits.paths, area.standing):
+                yield refused(OFF_LIMITS, f"`{shown(what())}` reaches what belongs to the supervisor. {LEAVE_ALONE}")
+
+
+def _signals(command: Command, what: str, limits: OffLimits) -> Iterator[Finding]:
+    problem = f"`{shown(what)}` could signal the supervisor's own processes. Name the one process you mean."
+    arguments = [word.text for word in command.argv[1:]]
+    if command.name in _BY_PID:
+        pids = {int(number) for text in arguments for number in re.findall(r"[0-9]{1,9}", text)}
+        if pids & limits.pids:
+            yield refused(OFF_LIMITS, problem)
+    if command.name == "kill":
+        # A first -1 is a signal, any later one means every process there is; 0 means one's own group.
+        if "0" in arguments or "-1" in arguments[1:]:
+            yield refused(OFF_LIMITS, problem)
+    elif command.name == "killall5" or (
+        command.name in _KILL_BY_NAME and any(_may_name_own(word) for word in command.words)
+    ):
+        yield refused(OFF_LIMITS, problem)
+
+
+def _may_name_own(word: Word) -> bool:
+    """Whether a pattern for process names could fit one of ours; a regular expression is not looked into."""
+    if not word.static or re.search(r"[\\^$.|?*+()\[\]{}]", word.text):
+        return True
+    return any(word.text in own or own in word.text for own in _OWN_PROCESSES)

@@ -1,0 +1,138 @@
+"""Judge one simple command by the rules of a tier. Pure. Called from ``decide.permission``."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from supervisor.decide.arguments import arguments_of
+from supervisor.decide.http_read import metadata_host
+from supervisor.decide.matching import generously, steering_assignments, strictly
+from supervisor.decide.off_limits import reads_unknown_files
+from supervisor.decide.path_names import certain_path
+from supervisor.decide.path_patterns import fits
+from supervisor.decide.shell_text import in_the_same_shell
+from supervisor.decide.shut_paths import Shut
+from supervisor.decide.ssh_settings import doubtful_setting
+from supervisor.decide.verdicts import Finding, by_default, by_rule, command_text, examples, shown
+from supervisor.model.reading import Command, Redirect, Role
+from supervisor.model.rule import READ_ONLY_SET, CommandPattern, Effect, Rule, TierRules
+
+_HARMLESS_TARGETS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"})
+_CONNECTIONS: Final = ("/dev/tcp/", "/dev/udp/")
+_STATEMENT: Final = Finding(effect=Effect.ALLOW, rule=f"{READ_ONLY_SET}: assignment", sentence="", read_only=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """What judging one command needs to know of the text around it.
+
+    ``function`` is a name that the text itself gives a meaning, ``decodes`` says that values in it may be decoded.
+    """
+
+    rules: TierRules
+    area: Shut
+    function: str | None
+    decodes: bool
+
+
+def judge_command(command: Command, before: Command | None, text: Text) -> Iterator[Finding]:
+    """Every finding about one command; ``before`` is the one before it in the text."""
+    rules = text.rules
+    for redirect in command.redirects:
+        yield from _redirect(redirect, command, rules, text.area)
+    steering = _steered_by(command, rules)
+    if steering is not None:
+        why = f"{steering} can change what the program runs, or where."
+        yield by_default(rules.default, command_text(command), why)
+    if not command.name or (command.name == text.function and in_the_same_shell(command)):
+        yield _STATEMENT
+    elif command.role is not Role.WRAPPER:
+        yield _by_rules(command, before, text)
+
+
+def _steered_by(command: Command, rules: TierRules) -> str | None:
+    """What decides beside the rules which code runs: a variable, or an option that names a file or server."""
+    steering = steering_assignments(command)
+    if command.name == "ssh" and not steering:
+        return doubtful_setting(command)
+    names = rules.steering.get(command.name)
+    if steering or not names or not command.options:
+        return steering[0] if steering else None
+    given = arguments_of(command, rules.options.get(command.name, {}))
+    return next((one.name for one in given.options if _forbids(names, one.name)), None)
+
+
+def _forbids(names: frozenset[str], written: str) -> bool:
+    return written in names or (len(written) > 3 and any(name.startswith(written) for name in names))
+
+
+def _by_rules(command: Command, before: Command | None, text: Text) -> Finding:
+    candidates = text.rules.for_program(command.name)
+    for rule in candidates:
+        if rule.effect is not Effect.ALLOW:
+            if _concerns_command(rule, command, text.area):
+                return by_rule(rule, command_text(command))
+        elif _allows(rule, command, before, text.rules, text.area):
+            if text.decodes and reads_unknown_files(command):
+                why = "A decoded value may hide what it names: write it out."
+                return by_default(text.rules.default, command_text(command), why)
+            return by_rule(rule, "")
+    return by_default(text.rules.default, command_text(command), _why_not(command, candidates))
+
+
+def _concerns_command(rule: Rule, command: Command, area: Shut) -> bool:
+    return isinstance(rule.pattern, CommandPattern) and generously(rule.pattern, command, area.standing)
+
+
+def _allows(rule: Rule, command: Command, before: Command | None, rules: TierRules, area: Shut) -> bool:
+    if rule.effect is not Effect.ALLOW or not isinstance(rule.pattern, CommandPattern):
+        return False
+    return strictly(rule.pattern, command, before, rules.options.get(command.name, {}), area.standing)
+
+
+def _why_not(command: Command, candidates: tuple[Rule, ...]) -> str:
+    allowed = examples(candidates, command.name)
+    if not allowed:
+        return f"No rule of this tier allows {shown(command.name)}."
+    if not command.standard_path:
+        return f"{shown(command.path)} is not where {shown(command.name)} is installed."
+    unknown = next((word for word in command.argv[1:] if not word.static), None)
+    if unknown is not None:
+        return (
+            f"What `{shown(unknown.text)}` will be is not known beforehand: write values out, or put -- before them if"
+            f" the program takes that. Allowed: {allowed}."
+        )
+    return f"Allowed with {command.name}: {allowed}."
+
+
+def _redirect(redirect: Redirect, command: Command, rules: TierRules, area: Shut) -> Iterator[Finding]:
+    target = redirect.target
+    if target.text.startswith(_CONNECTIONS) and redirect.operator[:2] != "<<":
+        host = target.text.split("/")[3]
+        if redirect.writes or not target.static or metadata_host(host):
+            why = "It opens a connection: test a port with `nc -z HOST PORT`."
+            yield by_default(rules.default, command_text(command), why)
+    elif _goes_somewhere(redirect):
+        yield _write(redirect, command, rules, area)
+
+
+def _goes_somewhere(redirect: Redirect) -> bool:
+    target = redirect.target
+    return redirect.writes and not (target.static and target.text in _HARMLESS_TARGETS)
+
+
+def _write(redirect: Redirect, command: Command, rules: TierRules, area: Shut) -> Finding:
+    what = command_text(command)
+    path = certain_path(redirect.target, area.standing) if redirect.target.static else None
+    on_redirect = [rule for rule, paths in rules.on_redirects if _concerns(rule, paths, path, area)]
+    for effect in (Effect.DENY, Effect.APPROVE, Effect.ALLOW):
+        for rule in on_redirect:
+            if rule.effect is effect:
+                return by_rule(rule, what)
+    return by_default(rules.default, what, f"It writes to {shown(redirect.target.text)}; read without writing.")
+
+
+def _concerns(rule: Rule, paths: tuple[str, ...], path: str | None, area: Shut) -> bool:
+    if path is None:
+        return rule.effect is not Effect.ALLOW
+    return fits(path, paths, area.standing)

@@ -1,0 +1,164 @@
+"""Paths that are shut: the supervisor's own, and those that rules shut. Pure.
+
+Called from ``off_limits`` and ``file_tools``. A path counts when any word of any command could name it, whatever the
+command is; guessing too much costs a refused call, guessing too little costs the guard.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from supervisor.decide.path_names import NamedPath, Standing, paths_named, pieces, starting
+from supervisor.decide.path_patterns import beginning, could_fit, in_one, placed
+from supervisor.decide.verdicts import Finding, by_rule, refused, shown
+from supervisor.model.reading import Command, Role, Word
+from supervisor.model.rule import OffLimits, TierRules
+
+OFF_LIMITS: Final = "off_limits"
+LEAVE_ALONE: Final = "Leave it alone; what you know of it, you know from your prompt."
+_PROCESS: Final = re.compile(r"/proc/+([0-9]{1,9})\b")
+_GOES_TO: Final = frozenset({"cd", "pushd"})
+_TAKES_DIRECTORY: Final = frozenset({"git", "make", "tar"})
+_ANYWHERE: Final = "/**/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Gates:
+    """Every pattern that is shut, sorted so that a word which names none of them is let go at once.
+
+    ``anywhere`` fits what is shut wherever it is, ``by_top`` what is shut below one directory of the root; ``loose``
+    and ``fixed`` are the same as single patterns.
+    """
+
+    anywhere: re.Pattern[str]
+    by_top: dict[str, re.Pattern[str]]
+    loose: tuple[str, ...]
+    fixed: tuple[tuple[str, str], ...]
+
+    def may_shut(self, path: NamedPath, standing: Standing) -> bool:
+        """Whether one of the patterns could fit a path."""
+        if not path.glob:
+            return self.shut_at(path.text) or self.anywhere.fullmatch(path.text) is not None
+        start = beginning(path.text)
+        near = [pattern for begins, pattern in self.fixed if begins.startswith(start) or start.startswith(begins)]
+        return could_fit(path, (*near, *self.loose), standing)
+
+    def shut_at(self, path: str) -> bool:
+        """Whether a path is shut because of where it is."""
+        gate = self.by_top.get(_top(path))
+        return gate is not None and gate.fullmatch(path) is not None
+
+    def shut_below(self, directory: str) -> bool:
+        """Whether something below a directory is shut because of where it is."""
+        inside = directory.rstrip("/") + "/"
+        return any(begins.startswith(inside) or inside.startswith(begins) for begins, _ in self.fixed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shut:
+    """What is shut to one call. ``near`` are those of its directories below which something is."""
+
+    limits: OffLimits
+    rules: TierRules
+    standing: Standing
+    near: Standing
+    own: tuple[str, ...]
+    gates: _Gates
+    _let_go: dict[str, bool] = field(default_factory=dict)
+
+    def lets_go(self, word: Word) -> bool:
+        """Whether a word certainly names nothing that is shut."""
+        if word.dynamic or word.glob:
+            return False
+        known = self._let_go.get(word.text)
+        if known is None:
+            known = self._let_go[word.text] = self._names_nothing(word.text)
+        return known
+
+    def _names_nothing(self, text: str) -> bool:
+        for piece in pieces(text):
+            if self.gates.anywhere.fullmatch(piece):
+                return False
+            standing = self.standing if ".." in piece else self.near
+            # Most words are no paths, and nothing near is shut.
+            if standing.bases or piece[0] in "/~":
+                for path in starting(piece, standing):
+                    if self.gates.shut_at(path):
+                        return False
+        return True
+
+
+def shut(rules: TierRules, limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> Shut:
+    """What is shut to one call, seen from wherever its text goes."""
+    own = tuple(pattern for path in limits.paths for pattern in (path, f"{path}/**"))
+    standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=_bases(limits, commands, cwd))
+    gates = _gates((*own, *rules.shut_paths), limits.work_dir, limits.home)
+    near = replace(standing, bases=tuple(base for base in standing.bases if gates.shut_below(base)))
+    return Shut(limits=limits, rules=rules, standing=standing, near=near, own=own, gates=gates)
+
+
+def touched(words: Iterable[Word], what: Callable[[], str], area: Shut, *, changes: bool) -> Iterator[Finding]:
+    """What is wrong with handing these words to a tool or command; ``changes``: it may do more than read."""
+    for word in words:
+        if "/proc/" in word.text and _names_own_process(word, area.limits):
+            yield refused(OFF_LIMITS, f"`{shown(what())}` looks into a process of the supervisor. {LEAVE_ALONE}")
+        if area.lets_go(word):
+            continue
+        for path in paths_named(word, area.standing):
+            if area.gates.may_shut(path, area.standing):
+                yield from _touched(path, what, area, changes=changes)
+
+
+def _touched(path: NamedPath, what: Callable[[], str], area: Shut, *, changes: bool) -> Iterator[Finding]:
+    if could_fit(path, area.own, area.standing):
+        yield refused(OFF_LIMITS, f"`{shown(what())}` reaches what belongs to the supervisor. {LEAVE_ALONE}")
+    for rule, paths in (*area.rules.on_naming, *(area.rules.on_changing if changes else ())):
+        if could_fit(path, paths, area.standing):
+            yield by_rule(rule, what())
+
+
+@lru_cache(maxsize=16)
+def _gates(patterns: tuple[str, ...], work_dir: str, home: str) -> _Gates:
+    standing = Standing(work_dir=work_dir, home=home, bases=(work_dir,))
+    whole = [placed(pattern, standing) for pattern in patterns]
+    tops: dict[str, list[str]] = {}
+    for pattern in whole:
+        if not pattern.startswith(_ANYWHERE):
+            tops.setdefault(_top(pattern), []).append(pattern)
+    # A wildcard in the first directory would be looked up under its own name only.
+    loose = [pattern for top, listed in tops.items() if "*" in top or "?" in top for pattern in listed]
+    return _Gates(
+        anywhere=in_one([pattern for pattern in whole if pattern.startswith(_ANYWHERE)] + loose),
+        by_top={top: in_one(listed) for top, listed in tops.items()},
+        loose=tuple(pattern.removeprefix("/") for pattern in whole if pattern.startswith(_ANYWHERE)),
+        fixed=tuple((beginning(pattern), pattern) for listed in tops.values() for pattern in listed),
+    )
+
+
+def _top(path: str) -> str:
+    end = path.find("/", 1)
+    return path[1:end] if end > 0 else path[1:]
+
+
+def _names_own_process(word: Word, limits: OffLimits) -> bool:
+    return any(int(pid) in limits.pids for pid in _PROCESS.findall(word.text))
+
+
+def _bases(limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> tuple[str, ...]:
+    """Every directory that a relative name in this text may start from."""
+    here = cwd or limits.work_dir
+    bases = {here: None}
+    standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=(here,))
+    for command in commands:
+        if command.name in _GOES_TO:
+            for word in command.words:
+                bases |= dict.fromkeys(path.text for path in paths_named(word, standing) if not path.glob)
+        elif command.role is not Role.PLAIN or command.name in _TAKES_DIRECTORY:
+            # env -C, sudo -D, systemd-run --working-directory=, git -C …
+            texts = [option.text for option in command.options] + [word.text for word in command.words]
+            bases |= dict.fromkeys(
+                text[text.index("/") :] for text in texts if text[:1] in "-/" and "/" in text and " " not in text
+            )
+    return tuple(bases)

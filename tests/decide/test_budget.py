@@ -1,0 +1,40 @@
+"""Which budget is used up, and what a person's approval adds."""
+
+import pytest
+
+from supervisor.decide.budget import Budget, extended, over_budget
+
+LIMITS = Budget(run_usd=1.0, cycle_usd=2.0, day_usd=3.0)
+CASES = {
+    "nothing": (Budget(run_usd=0.99, cycle_usd=1.99, day_usd=2.99), None),
+    "run": (Budget(run_usd=1.0, cycle_usd=2.0, day_usd=3.0), "this run"),
+    "cycle": (Budget(run_usd=0.5, cycle_usd=2.0, day_usd=3.0), "this cycle"),
+    "day": (Budget(run_usd=0.5, cycle_usd=0.5, day_usd=3.5), "today"),
+    "unknown": (Budget(), None),
+}
+
+
+@pytest.mark.parametrize(("spent", "what"), CASES.values(), ids=CASES.keys())
+def test_the_narrowest_limit_that_is_reached_is_named(spent, what):
+    over = over_budget(spent, LIMITS)
+
+    assert (over.what if over else None) == what
+
+
+def test_without_limits_any_amount_may_be_spent():
+    assert over_budget(Budget(run_usd=1e6, cycle_usd=1e6, day_usd=1e6), Budget()) is None
+
+
+def test_the_sentence_names_both_amounts():
+    assert over_budget(Budget(day_usd=3.456), LIMITS).sentence == "$3.46 of the $3.00 allowed for today is spent."
+
+
+def test_approval_allows_as_much_again_and_no_more():
+    more = extended(LIMITS, Budget(cycle_usd=2.5, day_usd=4.0))
+
+    assert more == Budget(run_usd=1.0, cycle_usd=4.5, day_usd=7.0)
+    assert over_budget(Budget(cycle_usd=4.5), more) is not None
+
+
+def test_approval_makes_no_limit_where_there_was_none():
+    assert extended(Budget(), Budget(cycle_usd=9.0)) == Budget()

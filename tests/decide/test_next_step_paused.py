@@ -1,0 +1,102 @@
+"""When a paused chain goes on, as a table."""
+
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+from make import NOW, a_chain, a_session, policy, surroundings
+
+from supervisor.decide.budget import Budget
+from supervisor.decide.next_step import next_step
+from supervisor.model.cycle import CycleStatus
+from supervisor.model.guarding import ApprovalStatus, SwitchState
+from supervisor.model.outcome import Failure
+from supervisor.model.session import ContinuityKind, Reason, SessionStatus
+from supervisor.model.step import Finish, RunTier
+
+MINUTE = dt.timedelta(minutes=1)
+EARLIER = NOW - 5 * MINUTE
+
+
+def paused(failure, **changes):
+    return replace(
+        a_session(status=SessionStatus.PAUSED, failure=failure, report=None),
+        **{"ended_at": EARLIER, "last_message_at": EARLIER, **changes},
+    )
+
+
+def ask(session, *, now=NOW, around=None, **changes):
+    return next_step(a_chain(session), policy(**changes), surroundings(**(around or {})), now=now)
+
+
+GOES_ON = {
+    "approved": (Failure.APPROVAL, {"approval": ApprovalStatus.APPROVED}, {}, Reason.APPROVED),
+    "denied": (Failure.APPROVAL, {"approval": ApprovalStatus.DENIED}, {}, Reason.DENIED),
+    "nobody_answered": (Failure.APPROVAL, {"approval": ApprovalStatus.EXPIRED}, {}, Reason.DENIED),
+    "limit_reset": (Failure.USAGE_LIMIT, {"usage_limit_resets_at": NOW}, {}, Reason.USAGE_LIMIT_RESET),
+    "budget_approved": (Failure.BUDGET, {}, {"budget_approved_at": NOW}, Reason.BUDGET_APPROVED),
+}
+
+
+@pytest.mark.parametrize(("failure", "around", "changes", "reason"), GOES_ON.values(), ids=GOES_ON.keys())
+def test_a_paused_run_goes_on_in_its_own_conversation_on_its_own_tier(failure, around, changes, reason):
+    step = ask(paused(failure), around=around, **changes)
+
+    assert isinstance(step, RunTier)
+    assert (step.tier, step.continuity.kind, step.continuity.reason) == (1, ContinuityKind.RESUME, reason)
+
+
+WAITS = {
+    "question_unanswered": (Failure.APPROVAL, {"approval": ApprovalStatus.WAITING}, {}),
+    "question_lost": (Failure.APPROVAL, {}, {}),
+    "approval_used_already": (Failure.APPROVAL, {"approval": ApprovalStatus.USED}, {}),
+    "limit_not_reset": (Failure.USAGE_LIMIT, {"usage_limit_resets_at": NOW + MINUTE}, {}),
+    "limit_without_a_time": (Failure.USAGE_LIMIT, {}, {}),
+    "budget_used_up": (Failure.BUDGET, {}, {}),
+    "budget_approved_before_it_was_used_up": (Failure.BUDGET, {}, {"budget_approved_at": EARLIER - MINUTE}),
+}
+
+
+@pytest.mark.parametrize(("failure", "around", "changes"), WAITS.values(), ids=WAITS.keys())
+def test_a_paused_run_stays_paused_until_what_it_waits_for_has_come(failure, around, changes):
+    step = ask(paused(failure), around=around, **changes)
+
+    assert isinstance(step, Finish)
+    assert (step.status, step.reason, step.tell) == (CycleStatus.PAUSED, failure.value, True)
+
+
+def test_a_used_up_budget_is_no_obstacle_on_the_next_day():
+    yesterday = paused(Failure.BUDGET, ended_at=NOW - dt.timedelta(days=1))
+
+    assert ask(yesterday).continuity.reason is not None
+    assert ask(yesterday).tier == 1
+
+
+def test_a_limit_without_a_time_is_tried_again_after_an_hour():
+    step = ask(paused(Failure.USAGE_LIMIT), now=EARLIER + 60 * MINUTE)
+
+    assert isinstance(step, RunTier)
+
+
+def test_approved_money_that_is_spent_again_pauses_again():
+    step = ask(paused(Failure.BUDGET, cost_usd=2.0), budget_approved_at=NOW, budget=Budget(cycle_usd=2.0))
+
+    assert (step.status, step.reason) == (CycleStatus.PAUSED, "budget")
+
+
+@pytest.mark.parametrize("session", [None, paused(Failure.APPROVAL), a_session()], ids=["first", "paused", "next_tier"])
+def test_no_run_is_started_while_the_switch_is_off(session):
+    off = SwitchState(paused=True, at=NOW, by="ada", reason="maintenance")
+    around = surroundings(switch=off, approval=ApprovalStatus.APPROVED)
+    step = next_step(a_chain(*([session] if session else [])), policy(), around, now=NOW)
+
+    assert (step.status, step.reason) == (CycleStatus.PAUSED, "switch")
+    assert "ada" in step.detail
+    assert "maintenance" in step.detail
+
+
+def test_an_answer_after_the_session_grew_too_old_is_handed_off():
+    old = paused(Failure.APPROVAL, last_message_at=NOW - dt.timedelta(hours=3))
+    step = ask(old, around={"approval": ApprovalStatus.APPROVED})
+
+    assert (step.continuity.kind, step.continuity.reason) == (ContinuityKind.HANDOFF, Reason.SESSION_EXPIRED)
