@@ -211,7 +211,7 @@ def session(
         show_session(config, record=record, follow=follow, as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Show the health and the cooldowns of services.")
 def services(config: Config = None, as_json: AsJson = False) -> None:
     """Show how each service was last reported, and which repairs of it are in cooldown."""
     with exit_with():
@@ -220,7 +220,7 @@ def services(config: Config = None, as_json: AsJson = False) -> None:
         show_services(config, as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="List the tool calls that wait for a person.")
 def approvals(config: Config = None, as_json: AsJson = False) -> None:
     """List the tool calls that wait for a person."""
     with exit_with():
@@ -229,7 +229,7 @@ def approvals(config: Config = None, as_json: AsJson = False) -> None:
         show_approvals(config, as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Let a waiting tool call run, once.")
 def approve(approval: ApprovalId, config: Config = None, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Let a waiting tool call run, exactly as it is shown and once, and go on with its cycle.
 
@@ -241,7 +241,7 @@ def approve(approval: ApprovalId, config: Config = None, as_json: AsJson = False
         raise typer.Exit(answer(config, Answer(approval=approval, approved=True, as_json=as_json, verbose=verbose)))
 
 
-@app.command()
+@app.command(short_help="Refuse a waiting tool call.")
 def deny(
     approval: ApprovalId,
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="What the model is told.")] = None,
@@ -260,7 +260,7 @@ def deny(
         raise typer.Exit(answer(config, said))
 
 
-@app.command()
+@app.command(short_help="Turn everything off.")
 def pause(
     config: Config = None,
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="For the record.")] = None,
@@ -272,7 +272,7 @@ def pause(
         turn(config, paused=True, reason=reason)
 
 
-@app.command()
+@app.command(short_help="Turn everything on again.")
 def unpause(config: Config = None) -> None:
     """Turn everything on again."""
     with exit_with():

@@ -11,7 +11,7 @@ from supervisor.cli.exits import exit_code
 from supervisor.errors import ConfigError
 from supervisor.model.cycle import Chain, Trigger
 from supervisor.model.progress import Watch
-from supervisor.rehearsal.demo_site import build_demo_site
+from supervisor.rehearsal.demo_site import at_the_demo_site, build_demo_site
 from supervisor.rehearsal.scenario import Scenario
 from supervisor.rehearsal.scenario_file import builtin_scenarios, find_scenario, load_scenario
 from supervisor.rehearsal.stage import cued, stage
@@ -27,7 +27,7 @@ def run_demo(*, verbose: bool) -> int:
         directory = Path(name).resolve()
         site = directory / "site"
         placeholders = build_demo_site(site)
-        settings = demo_settings(work_dir=site, directory=directory)
+        settings = at_the_demo_site(demo_settings(work_dir=site, directory=directory), site)
         logs.keep_secret(settings.masker())
         scenario = load_scenario(builtin_scenarios()["demo"], placeholders=placeholders)
         print(f"{scenario.title}\n{_NO_COST}")
@@ -49,7 +49,11 @@ def run_rehearsal(scenario_name: str, config: Path | None, *, dry_run: bool, as_
     with tempfile.TemporaryDirectory(prefix="opsladder-rehearsal-") as name:
         directory = Path(name).resolve()
         builtin = path in builtin_scenarios().values()
-        placeholders = build_demo_site(directory / "site") if builtin else {"dir": str(settings.claude.work_dir)}
+        placeholders = {"dir": str(settings.claude.work_dir)}
+        if builtin:
+            site = directory / "site"
+            placeholders = build_demo_site(site)
+            settings = at_the_demo_site(settings, site)
         scenario = load_scenario(path, placeholders=placeholders)
         # With --json, stdout is the document and nothing else.
         print(f"{scenario.title}\n{_NO_COST}\n", file=sys.stderr if as_json else sys.stdout)

@@ -27,7 +27,7 @@ def strictly(
     standing: Standing,
 ) -> bool:
     """Whether the command is nothing else than what the pattern says. ``before`` is the command before it."""
-    if not command.standard_path or not _worth_a_look(pattern, command):
+    if not _is_program(pattern, command) or not _worth_a_look(pattern, command):
         return False
     if steering_assignments(command):
         return False
@@ -39,6 +39,13 @@ def strictly(
         and _options_strictly(pattern, given)
         and all(CHECKS[check](command, before) for check in pattern.checks)
     )
+
+
+def _is_program(pattern: CommandPattern, command: Command) -> bool:
+    """Whether it is the program that is meant: by its name where programs are installed, or by its whole path."""
+    if command.path in pattern.programs:
+        return True
+    return command.standard_path and any("/" not in program for program in pattern.programs)
 
 
 def _worth_a_look(pattern: CommandPattern, command: Command) -> bool:

@@ -14,7 +14,7 @@ from supervisor.decide.shell_text import first_function, leaves_behind, own_valu
 from supervisor.decide.shut_paths import OFF_LIMITS, Shut, shut
 from supervisor.decide.verdicts import Finding, by_default, refused, shown, strictest
 from supervisor.model.permission import Decision, ToolCall, Verdict
-from supervisor.model.reading import Command, Reading
+from supervisor.model.reading import Command, Opaque, OpaqueKind, Reading
 from supervisor.model.rule import Effect, OffLimits, TierRules
 
 _VERDICTS: Final = {Effect.ALLOW: Verdict.ALLOW, Effect.APPROVE: Verdict.DEFER, Effect.DENY: Verdict.DENY}
@@ -59,6 +59,8 @@ def _shell(call: ToolCall, reading: Reading | None, rules: TierRules, off_limits
     for name in steering_names(text):
         yield by_default(rules.default, text, f"Setting {name} can change what the programs run.")
     for opaque in reading.opaque:
+        if _is_named_by_a_rule(opaque, reading.commands, rules):
+            continue
         why = f"It cannot be seen through: {opaque.sentence}. Write the commands out plainly."
         yield by_default(rules.opaque, opaque.text or text, why, rule=f"opaque: {opaque.kind}")
     yield from _commands(text, reading, rules, shut(rules, off_limits, reading.commands, call.cwd))
@@ -72,6 +74,14 @@ def _commands(text: str, reading: Reading, rules: TierRules, area: Shut) -> Iter
         yield from command_touches(command, area, changes=not all(one.read_only for one in findings))
         yield from findings
         before = command
+
+
+def _is_named_by_a_rule(opaque: Opaque, commands: tuple[Command, ...], rules: TierRules) -> bool:
+    """Whether it is a file that an operator has a rule for, by its whole path: then the rule decides."""
+    return opaque.kind is OpaqueKind.SCRIPT_FILE and any(
+        rules.knows_path(command.path) and opaque.text == " ".join(word.text for word in command.argv)
+        for command in commands
+    )
 
 
 def _own_function(text: str, rules: TierRules) -> str | None:

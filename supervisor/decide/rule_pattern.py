@@ -3,6 +3,7 @@
 A pattern is one line. Over commands it reads like the command itself:
 
     docker|podman ps ...             a program, alternatives, a word, any further words
+    /opt/shop/bin/shopctl status      a program of your own, by its whole path
     systemctl list-* ...             a * inside a word stands for any characters, alone for any one word
     docker restart *+                one word or more
     journalctl !--rotate ...         without this option; before a word: without it up to there

@@ -52,7 +52,7 @@ class OptionPattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPattern:
-    """A program, of which ``*`` may leave the end open, and its arguments.
+    """A program, by its name or its whole path, of which ``*`` may leave the end open, and its arguments.
 
     ``only`` are the options it may have, if that is said; ``known`` says of these and of the required ones whether they
     take a value.
@@ -141,10 +141,11 @@ class TierRules:
             match rule.pattern:
                 case CommandPattern(programs=programs):
                     for program in programs:
-                        if program.endswith("*"):
-                            by_beginning.append((program[:-1], rule))
+                        name = program.rpartition("/")[2]
+                        if name.endswith("*"):
+                            by_beginning.append((name[:-1], rule))
                         else:
-                            by_program.setdefault(program, []).append(rule)
+                            by_program.setdefault(name, []).append(rule)
                 case ToolPattern(tool=tool):
                     by_tool.setdefault(tool, []).append(rule)
                 case PathPattern(touch=touch, paths=paths):
@@ -169,6 +170,13 @@ class TierRules:
     def knows_program(self, name: str) -> bool:
         """Whether a rule names this program."""
         return name in self._by_program
+
+    def knows_path(self, path: str) -> bool:
+        """Whether a rule names the program at this path, and not only by its name."""
+        return path.startswith("/") and any(
+            isinstance(rule.pattern, CommandPattern) and path in rule.pattern.programs
+            for rule in self.for_program(path.rpartition("/")[2])
+        )
 
     def for_tool(self, name: str) -> tuple[Rule, ...]:
         """The rules that concern a tool."""

@@ -6,6 +6,8 @@ file that ``bin/webctl``, plain POSIX sh, reads and writes.
 
 from pathlib import Path
 
+from supervisor.settings import Settings
+
 _WEBCTL = r"""#!/bin/sh
 # webctl {status|restart|check-config}: the control command of the practice web server.
 set -u
@@ -101,6 +103,12 @@ Nov 03 02:10:44 start failed: web.conf line 6: upstream needs host:port, found '
 Nov 03 02:10:59 health check failed: connection refused on 127.0.0.1:8080
 Nov 03 02:11:59 health check failed: connection refused on 127.0.0.1:8080
 """
+
+
+def at_the_demo_site(settings: Settings, directory: Path) -> Settings:
+    """The settings for a rehearsal there: its control command is one that no rule of an operator's can know."""
+    command = directory / "bin" / "webctl"
+    return settings.practising(directory, looks=f"{command} status", acts=f"{command} status|restart|check-config")
 
 
 def build_demo_site(directory: Path) -> dict[str, str]:

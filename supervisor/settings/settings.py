@@ -145,6 +145,18 @@ class Settings:
             own.append(Path(self.state.database_url.get_secret_value().removeprefix(_SQLITE)))
         return tuple(dict.fromkeys(str(path.resolve()) for path in own))
 
+    def practising(self, directory: Path, *, looks: str, acts: str) -> "Settings":
+        """The same settings for work in a practice directory, whose programs no rule can know.
+
+        ``looks`` is the pattern of what the first tier may run there, ``acts`` of what those above it may.
+        """
+        tiers = tuple(
+            tier.model_copy(update={"allow": (*tier.allow, acts if number else looks)})
+            for number, tier in enumerate(self.tiers)
+        )
+        claude = self.claude.model_copy(update={"work_dir": directory})
+        return replace(self, claude=claude, tiers=tiers)
+
     def with_state(self, directory: Path) -> "Settings":
         """The same settings with records of their own, in SQLite under another directory."""
         url = SecretStr(sqlite_url(directory / DATABASE_FILE))

@@ -29,5 +29,7 @@ class CertainNames:
             return False
         mentions = len(re.findall(rf"\b{name}\b", self._source, re.ASCII))
         uses = len(re.findall(rf"\$(?:{name}\b|\{{{name}\}})", self._source, re.ASCII))
+        # An option of one letter is no mention: nothing can be assigned to it.
+        options = len(re.findall(rf"(?<=\s)-{name}(?=[\s;|&)'\"]|$)", self._source, re.ASCII))
         pattern = rf"\bfor\s+{name}\s+in\b" if by_loop else rf"(?<![\w$]){name}="
-        return len(re.findall(pattern, self._source, re.ASCII)) == 1 and mentions == uses + 1
+        return len(re.findall(pattern, self._source, re.ASCII)) == 1 and mentions - options == uses + 1

@@ -33,7 +33,8 @@ ENDINGS = {
     "unresolved_in_a_dry_run": (("unresolved", "--dry-run"), "", 3, "cycle 1 blocked (dry_run), "),
     "unresolved": (("unresolved",), SHORT_LADDER, 3, "cycle 1 unresolved (top_tier), "),
     "endless": (("endless",), SHORT_LADDER, 1, "cycle 1 failed (turn_limit), "),
-    "a_file": (("own.toml",), "", 0, "cycle 1 healthy, "),
+    "a_file": (("own.toml",), SHORT_LADDER + 'allow = ["> <work>/mark"]\n', 0, "cycle 1 healthy, "),
+    "a_file_against_the_rules": (("own.toml",), SHORT_LADDER, 0, "cycle 1 healthy, "),
 }
 
 
@@ -54,7 +55,7 @@ def test_the_exit_code_and_the_last_line_say_how_it_ended(
     activity = [line for line in lines if line.startswith("tier 1 haiku: ")]
     assert not [line for line in activity if line.endswith("thinking")]
     assert not [pair for pair in pairwise(activity) if pair[0] == pair[1]]
-    assert (on_real_cli.work / "mark").exists() == (arguments == ("own.toml",))
+    assert (on_real_cli.work / "mark").exists() == ("mark" in config)
     assert not on_real_cli.state.exists()
 
 

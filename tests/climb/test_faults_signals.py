@@ -14,14 +14,23 @@ from cycles import Place, scripted_api, until
 from realcli import run_cli
 
 from supervisor.model.cycle import Chain
+from supervisor.rehearsal.scenario import Scenario
 
-BUSY = scripts(
-    (
-        bash("echo finding-from-tier-one"),
-        bash("setsid sleep 600 & touch reached; sleep 600", text="I wait."),
-        report(False),
-    )
-)
+
+def busy(root: Path) -> Scenario:
+    """A tier that looks, and then waits for a program of the place's own, which leaves a process in another session."""
+    program = root / "work" / "wait"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("#!/bin/sh\nsetsid sleep 600 &\ntouch reached\nsleep 600\n")
+    program.chmod(0o755)
+    return scripts((bash("echo finding-from-tier-one"), bash(str(program), text="I wait."), report(False)))
+
+
+def may_wait(root: Path) -> str:
+    """The configuration in which it may."""
+    allow = f'allow = ["{root / "work" / "wait"}"]\n'
+    tiers = (("haiku", "tier1.md"), ("sonnet", "tier2.md"), ("opus", "tier3.md"))
+    return "".join(f'[[tiers]]\nname = "{m}"\nmodel = "{m}"\nprompt = "{p}"\n{allow}' for m, p in tiers)
 
 
 def interrupt_process(pid: int) -> None:
@@ -66,8 +75,8 @@ def assert_resumable(place: Place, cli, api, chain: Chain) -> None:
 
 @pytest.mark.parametrize("ask", [interrupt_terminal, terminate], ids=["ctrl_c", "sigterm"])
 def test_an_interrupted_tier_is_recorded_ended_and_resumable(tmp_path, cli, ask):
-    with scripted_api(BUSY) as api:
-        place = Place(tmp_path, cli, base_url=api.base_url)
+    with scripted_api(busy(tmp_path)) as api:
+        place = Place(tmp_path, cli, base_url=api.base_url, config=may_wait(tmp_path))
         started = place.start("--json")
         place.until_reached()
         assert [p for p in place.processes() if "sleep 600" in p]
@@ -103,14 +112,14 @@ def test_other_signals_interrupt_just_the_same(tmp_path, standin, ask):
 
 
 def test_a_cli_killed_from_outside_is_interrupted_and_resumable(tmp_path, cli):
-    with scripted_api(BUSY) as api:
-        place = Place(tmp_path, cli, base_url=api.base_url)
+    with scripted_api(busy(tmp_path)) as api:
+        place = Place(tmp_path, cli, base_url=api.base_url, config=may_wait(tmp_path))
         started = place.start("--json")
         place.until_reached()
         [[session]] = [chain.sessions for chain in place.chains()]
         # The CLI writes its transcript a little later than its stream; what it has not written dies with it.
         # A transcript without the call it was killed in, 2.1.225 resumes as an empty conversation.
-        until(lambda: "touch reached" in transcripts(place), what="the transcript is written")
+        until(lambda: "/work/wait" in transcripts(place), what="the transcript is written")
 
         psutil.Process(session.pid).kill()
         done = started.done()
@@ -124,9 +133,9 @@ def test_a_cli_killed_from_outside_is_interrupted_and_resumable(tmp_path, cli):
 
 
 def test_a_supervisor_killed_in_mid_tier_is_cleaned_up_after_by_the_next_cycle(tmp_path, cli):
-    scenario = scripts(BUSY.scripts[0].turns, (report(False),))
+    scenario = scripts(busy(tmp_path).scripts[0].turns, (report(False),))
     with scripted_api(scenario, fallback=(1, 2)) as api:
-        place = Place(tmp_path, cli, base_url=api.base_url)
+        place = Place(tmp_path, cli, base_url=api.base_url, config=may_wait(tmp_path))
         started = place.start()
         place.until_reached()
         until(lambda: place.chains()[0].sessions[0].messages > 1, what="messages are recorded")
@@ -226,8 +235,8 @@ def test_a_living_supervisor_is_left_alone(tmp_path, standin):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda n: n.name)
 def test_a_cli_that_was_booted_ahead_never_outlives_its_supervisor(tmp_path, cli, number):
     """The signal comes as soon as the CLI is there, long before its prompt."""
-    with scripted_api(BUSY) as api:
-        place = Place(tmp_path, cli, base_url=api.base_url)
+    with scripted_api(busy(tmp_path)) as api:
+        place = Place(tmp_path, cli, base_url=api.base_url, config=may_wait(tmp_path))
         started = place.start("--json")
         until(lambda: [p for p in place.processes() if "--session-id" in p], what="it is booted")
 
