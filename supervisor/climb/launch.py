@@ -5,6 +5,7 @@ while the rest of the program does. Until it is given a prompt it calls no API a
 given only once the record stands; ended without one, it leaves nothing behind.
 """
 
+import datetime as dt
 import json
 import sys
 import uuid
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from supervisor.claude.command import RunSpec, arguments, environment
 from supervisor.claude.process import Running, start
 from supervisor.decide.report import SCHEMA
-from supervisor.guard.bounds import Bounds
+from supervisor.guard.bounds import ANSWER_SECONDS, Bounds
 from supervisor.guard.hooks import hook_settings
 from supervisor.guard.post import SHORT_PLACE, Post
 from supervisor.model.runtime import Runtime
@@ -60,9 +61,16 @@ def guard_bounds(settings: "Settings", runtime: Runtime, tier: int) -> Bounds:
     """How long a call may wait for its answer: for a person only where the CLI cannot put the call off meanwhile."""
     if runtime.abilities.defer:
         return Bounds()
+    return Bounds(answer_seconds=approval_limit(settings, runtime, tier).total_seconds() + ANSWER_SECONDS)
+
+
+def approval_limit(settings: "Settings", runtime: Runtime, tier: int) -> dt.timedelta:
+    """How long a call may wait for a person."""
+    limit = settings.approval_limit()
+    if runtime.abilities.defer:
+        return limit
     # Half of the run's time, so that the other half is left to do something with the answer.
-    half = settings.tiers[tier - 1].timeout_minutes * 60 / 2
-    return Bounds(answer_seconds=min(settings.approval_limit().total_seconds(), half))
+    return min(limit, dt.timedelta(minutes=settings.tiers[tier - 1].timeout_minutes / 2))
 
 
 def run_spec(

@@ -14,7 +14,7 @@ from supervisor.climb.conclude import Departure, conclude
 from supervisor.climb.files import discard_stream, stream_path
 from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
-from supervisor.climb.launch import Launched, launch, new_session_id
+from supervisor.climb.launch import Launched, approval_limit, launch, new_session_id
 from supervisor.climb.recorder import Recorder
 from supervisor.climb.spending import Spending, day_of
 from supervisor.climb.stop import StopRequest
@@ -214,6 +214,7 @@ def _warden(
             ),
             dry_run=launched.dry_run,
             waits=not ladder.runtime.abilities.defer,
+            approval_limit=approval_limit(settings, ladder.runtime, session.tier),
         ),
         recorder=recorder,
         spending=Spending(

@@ -6,6 +6,7 @@ only by what it did.
 """
 
 import asyncio
+import datetime as dt
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
@@ -43,12 +44,17 @@ _REPORT = Decision(verdict=Verdict.ALLOW, rule="report", sentence="This is your 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """What one run is held to. ``waits`` when its CLI cannot put a call off, so the hook has to wait for a person."""
+    """What one run is held to.
+
+    ``waits`` when its CLI cannot put a call off, so that the hook has to wait for a person; in either case no longer
+    than ``approval_limit``.
+    """
 
     rules: TierRules
     off_limits: OffLimits
     dry_run: bool
     waits: bool
+    approval_limit: dt.timedelta
 
 
 class Warden:
@@ -204,7 +210,7 @@ class Warden:
                 rule=decision.rule,
                 sentence=decision.sentence,
                 created_at=now,
-                expires_at=now + self._ladder.settings.approval_limit(),
+                expires_at=now + self._regime.approval_limit,
                 services=services,
             )
         )

@@ -9,8 +9,8 @@ from supervisor.model.permission import Decision, Verdict
 # fit the tool, and one that its own deny rules or the missing permission hold back. A command cannot word its failure
 # like this, nor like a refusal: the output of one that failed stands behind "Exit code".
 _NEVER_BEGAN = ("<tool_use_error>", "Permission to use ", "Claude requested permissions ")
-# What the hook says by itself when it cannot ask.
-_UNREACHED = "This call is refused, because the guard "
+# What the hook or the server say by themselves when there is no decision.
+_UNDECIDED = "This call is refused, because "
 # A refusal reaches the model as our sentence, on 2.1.325 behind these words.
 _BY_HOOK = re.compile(r"PreToolUse:\S+ hook error: ")
 _TELLING = 60
@@ -21,10 +21,10 @@ def ran_unasked(result: ToolResult, answer: Decision | None) -> str | None:
     if answer is not None and answer.verdict is Verdict.ALLOW:
         return None
     if answer is None:
-        if result.is_error and _said(result).startswith((*_NEVER_BEGAN, _UNREACHED)):
+        if result.is_error and _said(result).startswith((*_NEVER_BEGAN, _UNDECIDED)):
             return None
         return "a tool call ran about which the CLI had not asked."
-    if result.is_error and _said(result).startswith((answer.sentence[:_TELLING], _UNREACHED)):
+    if result.is_error and _said(result).startswith((answer.sentence[:_TELLING], _UNDECIDED)):
         return None
     return "a tool call ran that had been refused."
 

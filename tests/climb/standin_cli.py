@@ -224,6 +224,37 @@ def busy() -> None:
     result(OWN_ID, HEALTHY)
 
 
+def bypasses() -> None:
+    """Runs a tool without asking, and would go on to the next."""
+    init(OWN_ID)
+    message(1, text("I act."), call(1, command="touch first"))
+    Path("first").touch()
+    answer(1, "done")
+    time.sleep(FOREVER)
+    message(2, text("Again."), call(2, command="touch second"))
+    Path("second").touch()
+    answer(2, "done")
+    result(OWN_ID, HEALTHY)
+
+
+def bypasses_and_leaves() -> None:
+    """Runs a tool without asking, and is done before anybody can do something about it."""
+    init(OWN_ID)
+    message(1, text("I act."), call(1, command="touch first"))
+    answer(1, "done")
+    result(OWN_ID, HEALTHY)
+
+
+def heeds_nothing() -> None:
+    """Asks, is refused, and goes ahead."""
+    init(OWN_ID)
+    message(1, text("I act."), call(1, command="touch first"))
+    with contextlib.suppress(SystemExit):
+        ask(1, "touch first")
+    answer(1, "done")
+    time.sleep(FOREVER)
+
+
 def chatters() -> None:
     """Speaks again and again until it is told to finish."""
     work(OWN_ID)
@@ -242,6 +273,7 @@ WAYS: dict[str, Callable[[], None]] = {
     for way in (
         *(healthy, needs, needs_and_fills, takes_itself_away, sprawls, garbage, only_garbage, huge_line, no_line_feed),
         *(nameless, another_id, hostile_id, no_result, no_report, bad_report, deep, babbles, killed, busy, chatters),
+        *(bypasses, bypasses_and_leaves, heeds_nothing),
     )
 }
 

@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from supervisor.model.cycle import CycleStatus, EventKind
 from supervisor.model.guarding import ApprovalStatus
 from supervisor.model.outcome import Failure
 from supervisor.model.permission import Verdict
-from supervisor.model.progress import TierActivity
+from supervisor.model.progress import Notice, TierActivity
+from supervisor.model.runtime import Runtime
 from supervisor.model.session import ContinuityKind, Reason, SessionStatus, Tokens
 from supervisor.rehearsal.scenario import ToolCall, Turn, UsageLimit
 from supervisor.store import open_store
@@ -177,6 +179,35 @@ def test_a_call_that_nobody_answers_is_refused(tmp_path, cli):
     assert second.chain.cycle.status is CycleStatus.HEALTHY
     assert made(tmp_path) == []
     assert "Nobody answered in time" in told(second)
+
+
+def without_defer(found: Runtime) -> Runtime:
+    return replace(found, abilities=replace(found.abilities, defer=False))
+
+
+@pytest.mark.parametrize("approved", [True, False], ids=["approved", "refused"])
+def test_where_a_call_cannot_be_put_off_the_hook_waits_for_the_answer(tmp_path, new_cli, approved):
+    def see(progress: object, settings: Any) -> None:
+        if isinstance(progress, Notice) and "asks for approval" in progress.text:
+            with open_store(settings.database_url()) as store:
+                store.decide_approval(1, approved=approved, by="ada", reason="no", now=dt.datetime.now(dt.UTC))
+
+    done = play(tmp_path, new_cli, bash("touch made"), FINE, config=ASKS, runtime=without_defer, see=see)
+
+    assert done.chain.cycle.status is CycleStatus.HEALTHY
+    assert len(done.sessions) == 1
+    assert made(tmp_path) == (["made"] if approved else [])
+    assert done.store.approval(1).status is (ApprovalStatus.USED if approved else ApprovalStatus.DENIED)
+
+
+def test_where_a_call_cannot_be_put_off_no_answer_in_time_is_a_refusal(tmp_path, new_cli):
+    config = ASKS + "[guard]\napproval_minutes = 0.01\n"
+    done = play(tmp_path, new_cli, bash("touch made"), FINE, config=config, runtime=without_defer)
+
+    assert made(tmp_path) == []
+    assert done.store.approval(1).status is ApprovalStatus.EXPIRED
+    assert done.chain.cycle.status is CycleStatus.HEALTHY
+    assert [verdict for verdict, _ in verdicts(done)] == ["defer", "deny"]
 
 
 def test_a_schedule_whose_cycle_waits_for_a_person_begins_no_other(tmp_path, cli):
