@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from supervisor.climb.entries import REPORT_TOOL, describe_input
+from supervisor.climb.insist import insist
 from supervisor.climb.ladder import Ladder
 from supervisor.climb.recorder import Recorder
 from supervisor.climb.spending import Spending
@@ -23,6 +24,7 @@ from supervisor.decide.clearance import APPROVED, Circumstances, clearance, need
 from supervisor.decide.permission import permission
 from supervisor.decide.remedy import Remedies, remedies
 from supervisor.errors import Conflict
+from supervisor.guard.bounds import ANSWER_SECONDS
 from supervisor.model.cycle import EventKind, NewEvent
 from supervisor.model.events import CallUsage, RateLimit, StreamEvent, ToolResult, ToolUse
 from supervisor.model.guarding import Approval, ApprovalStatus, NewApproval, Refused, hash_of_input
@@ -38,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 _SHELL_TOOL = "Bash"
 _ANSWER_POLL_SECONDS = 0.5
+# A store that is back within this costs a call only time: deciding twice takes no second slot and no second approval.
+_STORE_PATIENCE_SECONDS = ANSWER_SECONDS / 2
 _NOTHING = Remedies(actions=(), uncounted=())
 _REPORT = Decision(verdict=Verdict.ALLOW, rule="report", sentence="This is your report.")
 
@@ -86,12 +90,12 @@ class Warden:
         """What happens to a call. It is recorded when this returns; when this raises, the call is refused."""
         if call.tool == REPORT_TOOL:
             return _REPORT
-        decision, approval = await asyncio.to_thread(self._decide, call)
+        decision, approval = await insist(_STORE_PATIENCE_SECONDS, self._decide, call)
         if decision.verdict is Verdict.DEFER and approval is not None:
             self._tell(_waiting(approval), Level.WARNING)
             if self._regime.waits:
                 await self._answer_of_a_person(approval)
-                decision, _ = await asyncio.to_thread(self._decide, call)
+                decision, _ = await insist(_STORE_PATIENCE_SECONDS, self._decide, call)
         # Known before the CLI is: the result of a call it lets through may come at once.
         self._answers[call.tool_use_id] = decision
         return decision

@@ -18,7 +18,7 @@ _31_BITS = 2**31
 def command_of(event: str, post: Post = POST, bounds: Bounds | None = None, **options: object) -> str:
     values = {"python": sys.executable, **options}
     [entry] = json.loads(hook_settings(post, bounds or Bounds(), **values))["hooks"][event]  # type: ignore[arg-type]
-    assert entry["matcher"] == "*"
+    assert entry["matcher"] == ("*" if event == "PreToolUse" else "^(?!StructuredOutput$)")
     [hook] = entry["hooks"]
     return str(hook["command"])
 
