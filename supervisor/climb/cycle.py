@@ -78,11 +78,11 @@ async def _climb(
         _log_decision(cycle, step)
         ladder.watch(TierDecided(step=step, model=ladder.settings.tiers[step.tier - 1].model))
         try:
+            cooling = in_words(await insist(patience, show_cooldowns, ladder, cycle.id))
             try:
-                text = await insist(patience, _hand_off, ladder, chain, step, now)
+                text = await insist(patience, _hand_off, ladder, chain, step, cooling, now)
             except (HandoffInvalid, OSError) as error:
                 return await _finish(ladder, cycle, _without_context(step, str(error)))
-            cooling = in_words(await insist(patience, show_cooldowns, ladder, cycle.id))
             prompt = brief(ladder, request, step, handoff=text, cooling=cooling)
             usable = warm if warm is not None and _fits(warm, step, cycle) else None
             await run_session(
@@ -123,7 +123,7 @@ def _fits(warm: Launched, step: RunTier, cycle: Cycle) -> bool:
     return step.continuity.kind is ContinuityKind.FRESH and warm.tier == step.tier and warm.dry_run == cycle.dry_run
 
 
-def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> str:
+def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, cooling: list[str], now: dt.datetime) -> str:
     """Write the handoff a run needs and return it for its prompt; empty when it resumes or starts from nothing."""
     if step.continuity.kind is not ContinuityKind.HANDOFF:
         return ""
@@ -134,7 +134,7 @@ def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, now: dt.datetime) -> 
         events,
         recommended_tier=step.tier,
         why=step.continuity.reason,
-        cooldown_state=ladder.settings.cooldown_rules(),
+        cooldown_state={**ladder.settings.cooldown_rules(), "in_use": cooling},
         masker=ladder.settings.masker(),
         now=now,
     )

@@ -250,13 +250,18 @@ SPELLINGS = (
     "systemctl restart web",
     "sudo /usr/bin/systemctl --no-block restart web.service",
     "sh -c 'docker restart -t 5 web'",
+    "ssh web1 systemctl restart web",
+    "docker compose -f shop.yml restart web",
+    "/usr/bin/docker --debug restart web",
+    "kubectl -n shop rollout restart deployment/web",
 )
 
 
 def test_the_third_restart_within_four_hours_is_denied_however_it_is_spelled(tmp_path, cli):
     done = play(tmp_path, cli, *(bash(text) for text in SPELLINGS), FINE, config=REPAIRS)
 
-    assert [verdict for verdict, _ in verdicts(done)] == ["allow", "allow", "deny"]
+    assert verdicts(done)[2:] == [("deny", "cooldown")] * (len(SPELLINGS) - 2)
+    assert [verdict for verdict, _ in verdicts(done)[:2]] == ["allow", "allow"]
     refused = done.store.calls(done.sessions[0].id)[-1]
     assert refused.rule == "cooldown"
     assert "web is in cooldown: at most 2 restarts per service in any 4 hours" in refused.sentence
