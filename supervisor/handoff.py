@@ -6,13 +6,13 @@ another's.
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
 from supervisor.decide.masking import Masker
+from supervisor.durable import write_durably
 from supervisor.errors import HandoffInvalid
 from supervisor.model.cycle import Event, EventKind
 from supervisor.model.handoff import SCHEMA_VERSION, Check, Handoff
@@ -137,13 +137,7 @@ def write(directory: Path, handoff: Handoff) -> Path:
     check(handoff)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = path_for(directory, handoff)
-    temporary = target.with_suffix(f".{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(encode(handoff))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(target)
+    write_durably(target, encode(handoff))
     decode(target.read_text(encoding="utf-8"))
     return target
 

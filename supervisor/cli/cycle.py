@@ -98,9 +98,7 @@ async def climb_once(
             from supervisor.prompts import Prompts
             from supervisor.store import open_store
 
-            for number in range(1, len(settings.tiers) + 1):
-                # A mistake in any of them is told before anything runs.
-                settings.rules_for(number)
+            settings.check_rules()
             store = open_store(settings.database_url())
             ladder = Ladder(
                 settings=settings,

@@ -27,7 +27,6 @@ from supervisor.model.cycle import Cycle, EventKind, NewEvent
 from supervisor.model.events import StreamEvent
 from supervisor.model.outcome import Ended, Failure
 from supervisor.model.progress import TierEnded, TierStarted
-from supervisor.model.rule import OffLimits
 from supervisor.model.session import CostBasis, Session, SessionStatus, UsageByModel
 from supervisor.model.step import RunTier
 from supervisor.store import NewSession, SessionEnd
@@ -135,6 +134,7 @@ async def _attend(
     settings, running = ladder.settings, launched.running
     tier = settings.tiers[session.tier - 1]
     writing: asyncio.Task[None] | None = None
+    preparing: asyncio.Task[None] | None = None
     try:
         warden = await insist(ladder.store_patience_seconds, _warden, ladder, session, launched, recorder, stop, limits)
 
@@ -146,6 +146,7 @@ async def _attend(
         writing = asyncio.create_task(recorder.keep_writing())
         # Whatever ended the writing, patience or a fault of ours: a run that nobody records must not go on.
         writing.add_done_callback(lambda task: None if task.cancelled() else stop.ask(Ended.STORE_UNAVAILABLE))
+        preparing = asyncio.create_task(asyncio.to_thread(warden.prepare))
         async with GuardServer(launched.post, answer=warden.answer, ended=warden.ended, bounds=launched.bounds):
             gone = await watch(
                 running,
@@ -164,6 +165,8 @@ async def _attend(
             )
     finally:
         await launched.end(settings.claude.end_grace_seconds)
+        if preparing is not None:
+            await asyncio.gather(preparing, return_exceptions=True)
         if writing is not None:
             writing.cancel()
             [problem] = await asyncio.gather(writing, return_exceptions=True)
@@ -205,13 +208,8 @@ def _warden(
         ladder,
         session,
         Regime(
-            rules=settings.rules_for(session.tier),
-            off_limits=OffLimits(
-                paths=(*settings.own_paths(), str(launched.post.directory)),
-                pids=frozenset({os.getpid(), launched.running.pid}),
-                work_dir=str(settings.claude.work_dir),
-                home=settings.agent_env.get("HOME", ""),
-            ),
+            own_paths=(*settings.own_paths(), str(launched.post.directory)),
+            own_pids=frozenset({os.getpid(), launched.running.pid}),
             dry_run=launched.dry_run,
             waits=not ladder.runtime.abilities.defer,
             approval_limit=approval_limit(settings, ladder.runtime, session.tier),

@@ -21,41 +21,36 @@ from supervisor.climb.spending import Spending
 from supervisor.climb.stop import StopRequest
 from supervisor.decide.breach import ran_unasked
 from supervisor.decide.clearance import APPROVED, Circumstances, clearance, needs_a_person, out_of_slots
-from supervisor.decide.permission import permission
-from supervisor.decide.remedy import Remedies, remedies
-from supervisor.errors import Conflict
+from supervisor.errors import ConfigError, Conflict
 from supervisor.guard.bounds import ANSWER_SECONDS
 from supervisor.model.cycle import EventKind, NewEvent
 from supervisor.model.events import CallUsage, RateLimit, StreamEvent, ToolResult, ToolUse
 from supervisor.model.guarding import Approval, ApprovalStatus, NewApproval, Refused, hash_of_input
 from supervisor.model.outcome import Ended
-from supervisor.model.permission import CallEnd, Decision, ToolCall, Verdict
+from supervisor.model.permission import CallEnd, Decision, Remedies, ToolCall, Verdict
 from supervisor.model.progress import Notice
-from supervisor.model.reading import Reading
 from supervisor.model.report import Level
-from supervisor.model.rule import OffLimits, TierRules
 from supervisor.model.session import Session
 
 logger = logging.getLogger(__name__)
 
-_SHELL_TOOL = "Bash"
 _ANSWER_POLL_SECONDS = 0.5
 # A store that is back within this costs a call only time: deciding twice takes no second slot and no second approval.
 _STORE_PATIENCE_SECONDS = ANSWER_SECONDS / 2
-_NOTHING = Remedies(actions=(), uncounted=())
+_TRIAL = ToolCall(tool_use_id="trial", tool="Bash", input={"command": "true"})
 _REPORT = Decision(verdict=Verdict.ALLOW, rule="report", sentence="This is your report.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """What one run is held to.
+    """What one run is held to. ``own_paths`` and ``own_pids`` are the supervisor's, and nothing to an agent.
 
     ``waits`` when its CLI cannot put a call off, so that the hook has to wait for a person; in either case no longer
     than ``approval_limit``.
     """
 
-    rules: TierRules
-    off_limits: OffLimits
+    own_paths: tuple[str, ...]
+    own_pids: frozenset[int]
     dry_run: bool
     waits: bool
     approval_limit: dt.timedelta
@@ -100,6 +95,12 @@ class Warden:
         self._answers[call.tool_use_id] = decision
         return decision
 
+    def prepare(self) -> None:
+        """Load what the first answer needs, while the CLI has not asked yet."""
+        with suppress(ConfigError):
+            # Told when it is needed: this only saves time.
+            self._rule_on(_TRIAL)
+
     async def ended(self, end: CallEnd) -> None:
         """Keep how a call ended."""
         if end.tool_use_id in self._answers:
@@ -138,10 +139,7 @@ class Warden:
     def _decide(self, call: ToolCall) -> tuple[Decision, Approval | None]:
         """Decide and record, in one go off the event loop."""
         ladder, session, now = self._ladder, self._session, self._ladder.clock()
-        reading = _read(call)
-        regime = self._regime
-        ruled = permission(call, reading, regime.rules, regime.off_limits, dry_run=regime.dry_run)
-        wanted = remedies(reading) if reading is not None and ruled.verdict is not Verdict.DENY else _NOTHING
+        ruled, wanted = self._rule_on(call)
         fingerprint = hash_of_input(call.input)
         around = Circumstances(
             switch=ladder.store.switch(),
@@ -176,6 +174,19 @@ class Warden:
             },
         )
         return decision, approval
+
+    def _rule_on(self, call: ToolCall) -> tuple[Decision, Remedies]:
+        from supervisor.climb.ruling import rule_on
+        from supervisor.model.rule import OffLimits
+
+        settings, regime = self._ladder.settings, self._regime
+        off_limits = OffLimits(
+            paths=regime.own_paths,
+            pids=regime.own_pids,
+            work_dir=str(settings.claude.work_dir),
+            home=settings.agent_env.get("HOME", ""),
+        )
+        return rule_on(call, settings.rules_for(self._session.tier), off_limits, dry_run=regime.dry_run)
 
     def _take_slots(self, call: ToolCall, decision: Decision) -> Decision:
         limits = self._ladder.settings.cooldown_limits()
@@ -254,16 +265,6 @@ class Warden:
             )
         )
         self._ladder.watch(Notice(text=text))
-
-
-def _read(call: ToolCall) -> Reading | None:
-    command = call.input.get("command")
-    if call.tool != _SHELL_TOOL or not isinstance(command, str):
-        return None
-    # Here, not above: the parser takes long to load, and a run has to have asked before it is needed.
-    from supervisor.shell import read_shell
-
-    return read_shell(command)
 
 
 def _waiting(approval: Approval) -> str:

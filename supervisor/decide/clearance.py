@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from supervisor.decide.budget import OverBudget
-from supervisor.decide.remedy import Remedies
 from supervisor.model.guarding import Approval, ApprovalStatus, Refused, SwitchState
-from supervisor.model.permission import ActionKind, Decision, Verdict
+from supervisor.model.permission import ActionKind, Decision, Remedies, Verdict
 
 SWITCH = "switch"
 BUDGET = "budget"

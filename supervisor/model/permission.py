@@ -40,6 +40,14 @@ class ServiceAction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remedies:
+    """What the commands of a text amount to. ``uncounted`` has a sentence for each that names no service."""
+
+    actions: tuple[ServiceAction, ...] = ()
+    uncounted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The answer to a call: the rule it rests on, and a sentence that the model reads."""
 

@@ -41,6 +41,7 @@ DATABASE_FILE = "opsladder.db"
 _SQLITE = "sqlite:///"
 
 _RULES_FILE = "rules.toml"
+SHIPPED_SETS = frozenset({"read-only", "remedies", "repairs"})
 _UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
 
 
@@ -80,6 +81,13 @@ class Settings:
             tier = self.tiers[tier_number - 1]
             self._rules[tier_number] = rules_of(tier, tier_number, own=self.rules_file, config=self.source)
         return self._rules[tier_number]
+
+    def check_rules(self) -> None:
+        """Find mistakes in what an operator wrote about rules. The shipped sets need no looking into."""
+        named = {name for tier in self.tiers for name in tier.rule_sets}
+        if self.rules_file.is_file() or not named <= SHIPPED_SETS:
+            for number in range(1, len(self.tiers) + 1):
+                self.rules_for(number)
 
     @property
     def rules_file(self) -> Path:

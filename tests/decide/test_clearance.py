@@ -7,9 +7,8 @@ from make import NOW
 
 from supervisor.decide.budget import OverBudget
 from supervisor.decide.clearance import Circumstances, clearance, out_of_slots
-from supervisor.decide.remedy import Remedies
 from supervisor.model.guarding import Approval, ApprovalStatus, CooldownLimit, Refused, SwitchState
-from supervisor.model.permission import ActionKind, Decision, ServiceAction, Verdict
+from supervisor.model.permission import ActionKind, Decision, Remedies, ServiceAction, Verdict
 
 ON, OFF = SwitchState(paused=False), SwitchState(paused=True, at=NOW, by="ada", reason="maintenance")
 BROKE = OverBudget(spent_usd=2.0, limit_usd=1.0, what="this cycle")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from supervisor.decide.remedy import Remedies, remedies
+from supervisor.decide.remedy import remedies
+from supervisor.model.permission import Remedies
 from supervisor.shell import read_shell
 
 SYSTEMD = {

@@ -1,12 +1,15 @@
 """The rules of a tier: shipped sets, the operator's own file, patterns in the configuration, and what is wrong."""
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from supervisor import shipped
 from supervisor.model.rule import Effect, TierRules
 from supervisor.settings import ConfigProblems, Settings
+from supervisor.settings.settings import SHIPPED_SETS
 
 Load = Callable[..., Settings]
 Refuse = Callable[..., list[str]]
@@ -129,3 +132,9 @@ def test_the_rules_are_read_once(load: Load, base: Path) -> None:
 
 def test_the_rules_of_the_operator_are_off_limits_to_agents_also_before_they_exist(load: Load, base: Path) -> None:
     assert str(base / "rules.toml") in load().own_paths()
+
+
+def test_the_sets_that_need_no_looking_into_are_those_that_are_shipped() -> None:
+    shipped_sets = tomllib.loads((shipped.CONFIG / "rules.toml").read_text())["sets"]
+
+    assert set(shipped_sets) - {"never"} == SHIPPED_SETS

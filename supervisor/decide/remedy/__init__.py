@@ -4,6 +4,6 @@ One module for each family of tools: ``containers``, ``clusters``, ``hosts``, ``
 ``words`` (arguments and names), and ``recognise`` asks the one that knows the program.
 """
 
-from supervisor.decide.remedy.recognise import Remedies, remedies
+from supervisor.decide.remedy.recognise import remedies
 
-__all__ = ["Remedies", "remedies"]
+__all__ = ["remedies"]

@@ -6,24 +6,14 @@ name, so a service shares one limit on all of them. The parts: ``words`` (argume
 each family of tools.
 """
 
-from dataclasses import dataclass
-
 from supervisor.decide.remedy import ansible, clusters, containers, hosts, signals
 from supervisor.decide.remedy.words import Hits, Reader
-from supervisor.model.permission import ServiceAction
+from supervisor.model.permission import Remedies, ServiceAction
 from supervisor.model.reading import Command, Reading, Role
 
 # These run what they start any number of times, so one attempt cannot be told from a hundred.
 _REPEATERS = frozenset({"xargs", "find", "parallel", "watch", "while", "for", "function"})
 _SHOWN = 120
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remedies:
-    """What the commands of a text amount to. ``uncounted`` has a sentence for each that names no service."""
-
-    actions: tuple[ServiceAction, ...] = ()
-    uncounted: tuple[str, ...] = ()
 
 
 def remedies(reading: Reading) -> Remedies:
