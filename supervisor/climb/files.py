@@ -21,7 +21,7 @@ def discard_stream(state_dir: Path, record: int) -> None:
 
 def discard_handoffs(state_dir: Path, cycle: int) -> None:
     """Remove every handoff of a cycle, finished or half written: it served one run, and a stale one misleads."""
-    for path in handoff_dir(state_dir).glob(f"cycle-{cycle}-*"):
+    for path in handoff_dir(state_dir).glob(f"*cycle-{cycle}-*"):
         _discard(path)
 
 
