@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 from climber import bash, report, scripts
 
+from supervisor.rehearsal.scenario import Scenario, Script
 from supervisor.rehearsal.scenario_file import parse_scenario
+from supervisor.settings import load_settings
 from tests.cli.command_line import CommandLine, command_line, scripted_api
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-# Each `opsladder` line with something that it has to print. Record 18 stands for any record.
+# Each `opsladder` line with something that it has to print. 18 stands for any record, 7 for any approval.
 EXPECTED = {
     "opsladder init": "written  opsladder.toml",
     "opsladder doctor": "A cycle would run.",
@@ -31,10 +33,27 @@ EXPECTED = {
     "opsladder session 18 --follow": "runs  Bash: echo looked",
     "opsladder chain 18 --json": '{"schema": "opsladder.chain/1", ',
     "opsladder cost --since 7d --by tier": "total",
+    "opsladder approvals": "Nothing waits for a person's approval.",
+    "opsladder approve 7": "cycle 1 healthy, $",
+    "opsladder deny 7 --reason 'not during business hours'": "cycle 1 healthy, $",
+    "opsladder services": "✓ healthy",
+    "opsladder cycle --approve-budget": "healthy, $",
+    "opsladder pause --reason 'the database moves'": "(the database moves).",
+    "opsladder unpause": "Runs and tool calls go through again.",
     "opsladder db upgrade": "The schema is at ",
     "opsladder db check": "is up to date.",
 }
 ANY_RECORD = "18"
+ANY_APPROVAL = "7"
+# These change how all that follows goes, so each is run in a place of its own, after a command with its exit code.
+BEFORE = {"approve": ("cycle", 4), "deny": ("cycle", 4), "pause": ("services", 0), "unpause": ("pause", 0)}
+ASKS = """
+[[tiers]]
+name = "observe"
+model = "haiku"
+prompt = "tier1.md"
+approve = ["touch ..."]
+"""
 
 
 def blocks(language: str) -> list[str]:
@@ -102,8 +121,12 @@ def opsladder(tmp_path_factory: pytest.TempPathFactory, new_cli: Path) -> Iterat
         yield opsladder
 
 
+def is_run_apart(line: str) -> bool:
+    return shlex.split(line)[1] in BEFORE
+
+
 @pytest.mark.xdist_group("readme")
-@pytest.mark.parametrize("line", lines_of("opsladder"))
+@pytest.mark.parametrize("line", [line for line in lines_of("opsladder") if not is_run_apart(line)])
 def test_a_command_line_does_what_it_says(opsladder: CommandLine, line: str) -> None:
     records = opsladder.run("chains", "--json", "--status", "healthy").document["chains"][-1]["sessions"]
     _, *arguments = (str(records[0]["id"]) if word == ANY_RECORD else word for word in shlex.split(line))
@@ -114,6 +137,36 @@ def test_a_command_line_does_what_it_says(opsladder: CommandLine, line: str) -> 
     assert EXPECTED[line] in done.out
 
 
-@pytest.mark.parametrize("scenario", blocks("toml"))
+@pytest.mark.parametrize("line", [line for line in lines_of("opsladder") if is_run_apart(line)])
+def test_a_command_line_with_consequences_does_what_it_says(tmp_path: Path, new_cli: Path, line: str) -> None:
+    _, *arguments = ("1" if word == ANY_APPROVAL else word for word in shlex.split(line))
+    before, code = BEFORE[arguments[0]]
+    turns = ((bash("touch made"),), (report(False),))
+    attempts = tuple(Script(tier=1, attempt=number, turns=played) for number, played in enumerate(turns, start=1))
+    with scripted_api(Scenario(title="test", scripts=attempts), tiers=(1,)) as base_url:
+        opsladder = command_line(tmp_path, base_url=base_url, OPSLADDER_CLAUDE__BIN=str(new_cli))
+        (opsladder.work / "opsladder.toml").write_text(ASKS)
+        assert opsladder.run(before).exit_code == code
+        done = opsladder.run(*arguments)
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert EXPECTED[line] in done.out
+
+
+def is_a_scenario(block: str) -> bool:
+    return "[[tier]]" in block
+
+
+@pytest.mark.parametrize("scenario", [block for block in blocks("toml") if is_a_scenario(block)])
 def test_a_scenario_that_is_shown_can_be_read(scenario: str) -> None:
     assert parse_scenario(scenario, name="README.md").scripts
+
+
+@pytest.mark.parametrize("config", [block for block in blocks("toml") if not is_a_scenario(block)])
+def test_a_configuration_that_is_shown_can_be_read_with_its_rules(tmp_path: Path, config: str) -> None:
+    file = tmp_path / "opsladder.toml"
+    file.write_text(config, encoding="utf-8")
+    settings = load_settings(file, {"HOME": str(tmp_path)}, cwd=tmp_path)
+
+    own = [rule for rule in settings.rules_for(1).rules if rule.set == "tier observe"]
+    assert {rule.effect.value for rule in own} == {"allow", "approve", "deny"}

@@ -69,8 +69,9 @@ def init(
 def doctor(config: Config = None, as_json: AsJson = False) -> None:
     """Check everything a cycle needs, changing nothing. Exit 1 if a cycle would fail.
 
-    Looks at the configuration, the Claude CLI and its abilities, credentials, prompts, database, directories and
-    schedules, and measures the fixed size of an API call against a scripted API on this machine.
+    Looks at the configuration and its rules, the Claude CLI and its abilities, credentials, prompts, database,
+    directories, schedules and what waits for a person, and measures the fixed size of an API call against a scripted
+    API on this machine.
     """
     with exit_with():
         from supervisor.cli.doctor import examine
@@ -134,6 +135,8 @@ def cycle(
     verbose: Verbose = False,
 ) -> None:
     """Run one cycle now. For cron, systemd timers and people.
+
+    A paused cycle of the schedule comes first: it goes on if what it waits for has come, else this one is skipped.
 
     Exit: 0 settled · 1 failed · 2 usage or configuration · 3 needs a person · 4 paused · 5 skipped.
     """
@@ -204,7 +207,7 @@ def session(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show one record with its messages, tool calls and decisions."""
+    """Show one record: messages, tool calls and guard decisions."""
     with exit_with():
         from supervisor.cli.show_session import show_session
 
@@ -222,7 +225,10 @@ def services(config: Config = None, as_json: AsJson = False) -> None:
 
 @app.command(short_help="List the tool calls that wait for a person.")
 def approvals(config: Config = None, as_json: AsJson = False) -> None:
-    """List the tool calls that wait for a person."""
+    """List the tool calls that wait for a person: what each would do, why it waits, until when, and how to answer.
+
+    When none does, it says which cycles are paused for another reason, and what they wait for.
+    """
     with exit_with():
         from supervisor.cli.approvals import show_approvals
 
@@ -265,20 +271,23 @@ def pause(
     config: Config = None,
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="For the record.")] = None,
 ) -> None:
-    """Turn everything off: no new run starts, and running ones get no tool call through, from the next one on."""
-    with exit_with():
-        from supervisor.cli.switch import turn
+    """Turn everything off: no new run starts, and running ones get no tool call through, from the next one on.
 
-        turn(config, paused=True, reason=reason)
+    Who, when and why stays on record. `opsladder unpause` ends it.
+    """
+    with exit_with():
+        from supervisor.cli import switch
+
+        switch.pause(config, reason=reason)
 
 
 @app.command(short_help="Turn everything on again.")
 def unpause(config: Config = None) -> None:
-    """Turn everything on again."""
+    """Turn everything on again. A cycle that was held up goes on with the next cycle of its schedule."""
     with exit_with():
-        from supervisor.cli.switch import turn
+        from supervisor.cli import switch
 
-        turn(config, paused=False, reason=None)
+        switch.unpause(config)
 
 
 @app.command()

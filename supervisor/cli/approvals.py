@@ -6,18 +6,26 @@ Answering goes on with the paused cycle at once, as `cycle` would: there may be 
 import asyncio
 import datetime as dt
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from supervisor.cli import logs, words
 from supervisor.cli.cycle import CycleOptions, climb_once, show_while
 from supervisor.cli.exits import SETTLED, exit_code
 from supervisor.cli.person import who
 from supervisor.cli.show import existing_store, find, recorded
-from supervisor.model.cycle import CycleStatus
+from supervisor.errors import Conflict, NotFound
+from supervisor.model.cycle import Cycle, CycleStatus
 from supervisor.model.document import approval_document
-from supervisor.model.guarding import Approval
+from supervisor.model.guarding import Approval, ApprovalStatus
 from supervisor.settings import Settings, settings_from_process
+
+if TYPE_CHECKING:
+    from supervisor.store import Store
+
+_PAUSED_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +41,18 @@ class Answer:
 
 def show_approvals(config: Path | None, *, as_json: bool) -> None:
     store = existing_store(settings_from_process(config))
-    waiting = store.pending_approvals(dt.datetime.now(dt.UTC)) if store else []
+    now = dt.datetime.now(dt.UTC)
+    waiting = store.pending_approvals(now) if store else []
     if as_json:
         print(json.dumps({"schema": "opsladder.approvals/1", "approvals": [approval_document(a) for a in waiting]}))
-        return
-    if not waiting:
-        print("Nothing waits for a person.")
-    for approval in waiting:
-        _print(approval)
+    elif store is not None and waiting:
+        for number, approval in enumerate(waiting):
+            print(end="\n" if number else "")
+            _print(approval, store.cycle(approval.cycle_id), now)
+    else:
+        print("Nothing waits for a person's approval.")
+        for chain in store.chains(_PAUSED_SHOWN, CycleStatus.PAUSED) if store else []:
+            print(_without_a_question(chain.cycle))
 
 
 def answer(config: Path | None, said: Answer) -> int:
@@ -49,19 +61,56 @@ def answer(config: Path | None, said: Answer) -> int:
     settings = settings_from_process(config)
     logs.keep_secret(settings.masker())
     with recorded(settings) as store:
-        find(store.approval, said.approval)
-        decided = store.decide_approval(
-            said.approval, approved=said.approved, by=who(), reason=said.reason, now=dt.datetime.now(dt.UTC)
-        )
+        decided = _decide(store, settings, said)
         cycle = store.cycle(decided.cycle_id)
+    done = "Approved" if said.approved else "Refused"
     if cycle.status is not CycleStatus.PAUSED:
         # A CLI that cannot put calls off: its run is waiting for this answer right now.
         if said.as_json:
-            print(json.dumps(approval_document(decided)))
+            print(json.dumps({"schema": "opsladder.approval/1", **approval_document(decided)}))
         else:
-            print(f"{'Approved' if said.approved else 'Refused'}. Cycle {cycle.id} is {cycle.status.value}.")
+            print(f"{done}. Cycle {cycle.id} is {cycle.status.value}.")
         return SETTLED
+    if not said.as_json:
+        print(f"{done}. Cycle {cycle.id} goes on.", flush=True)
     return _go_on(settings, said, cycle.id, cycle.schedule)
+
+
+def _decide(store: "Store", settings: Settings, said: Answer) -> Approval:
+    try:
+        asked = find(store.approval, said.approval)
+    except NotFound as error:
+        raise NotFound(error.message, remedy="`opsladder approvals` lists those that wait.") from error
+    reason = None if said.reason is None else settings.masker().text(said.reason)
+    now = dt.datetime.now(dt.UTC)
+    try:
+        return store.decide_approval(asked.id, approved=said.approved, by=who(), reason=reason, now=now)
+    except Conflict as error:
+        # Looked at again: somebody else may have answered a moment ago.
+        found = store.approval(asked.id)
+        cycle = store.cycle(found.cycle_id)
+        remedy = None
+        if cycle.status is CycleStatus.PAUSED and found.status is not ApprovalStatus.USED:
+            remedy = f"`opsladder cycle {cycle.schedule}` goes on with cycle {cycle.id}."
+        raise Conflict(f"{_settled(found)} Nothing was changed.", remedy=remedy) from error
+
+
+def _settled(approval: Approval) -> str:
+    """Why an approval can no longer be given or refused."""
+    by = f" by {approval.decided_by}" if approval.decided_by else ""
+    at = f" at {_time(approval.decided_at)}" if approval.decided_at else ""
+    match approval.status:
+        case ApprovalStatus.APPROVED:
+            return f"Approval {approval.id} was given already{by}{at}."
+        case ApprovalStatus.USED:
+            return f"Approval {approval.id} was given already{by}{at}, and the call was let through, once."
+        case ApprovalStatus.DENIED:
+            return f"Approval {approval.id} was refused already{by}{at}."
+        case ApprovalStatus.EXPIRED if approval.reason:
+            return f"Approval {approval.id} was withdrawn{at}: {approval.reason}."
+        case _:
+            late = f"Approval {approval.id} had to be given by {_time(approval.expires_at)}"
+            return f"{late}; nobody answered, so the call is refused."
 
 
 def _go_on(settings: Settings, said: Answer, cycle: int, schedule: str) -> int:
@@ -70,21 +119,42 @@ def _go_on(settings: Settings, said: Answer, cycle: int, schedule: str) -> int:
     return exit_code(chain.cycle.status)
 
 
-def _print(approval: Approval) -> None:
+def _without_a_question(cycle: Cycle) -> str:
+    """What to do about a paused cycle of which no call waits, or no longer."""
+    on = f"`opsladder cycle {cycle.schedule}`" if cycle.reason == "approval" else words.way_on(cycle)
+    return f"Cycle {cycle.id} of {cycle.schedule} is paused ({cycle.reason}). To go on: {on}."
+
+
+def _print(approval: Approval, cycle: Cycle, now: dt.datetime) -> None:
     from rich.text import Text
 
     from supervisor.cli.screen import Screen
 
     screen = Screen()
-    left = max(0.0, (approval.expires_at - dt.datetime.now(dt.UTC)).total_seconds())
-    screen.print(Text(f"Approval {approval.id}: tier {approval.tier} of cycle {approval.cycle_id}", "bold"))
-    services = ", ".join(approval.services)
-    for name, text in (
-        ("wants", f"{approval.tool}: {approval.text}"),
-        ("concerns", services or "no service that could be told from it"),
-        ("why", f"{approval.sentence} (rule: {approval.rule})"),
-        ("until", f"{approval.expires_at:%Y-%m-%d %H:%M:%S} UTC, {words.duration(left)} from now; then it is refused"),
-        ("yes", f"`opsladder approve {approval.id}` runs exactly this call, once, and the tier goes on"),
-        ("no", f"`opsladder deny {approval.id} --reason TEXT` tells the model why, and the tier goes on"),
-    ):
+    dry = ", a dry run" if cycle.dry_run else ""
+    title = f"Approval {approval.id}: tier {approval.tier} of cycle {cycle.id} ({cycle.schedule}{dry})"
+    screen.print(Text(title, "bold"), highlight=False)
+    for name, text in _rows(approval, now):
         screen.hang(Text(f"  {name:<9} ", "bright_black"), Text(words.harmless(text)))
+
+
+def _rows(approval: Approval, now: dt.datetime) -> Iterator[tuple[str, str]]:
+    left = words.duration(max(0.0, (approval.expires_at - now).total_seconds()))
+    yield "wants", f"{approval.tool}: {approval.text}"
+    for name, value in approval.input.items():
+        # All of it: what a person cannot see, they cannot approve.
+        if value != approval.text:
+            shown = value.rstrip("\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield "with", f"{name} = {shown}"
+    yield "concerns", ", ".join(approval.services) or "no service that could be told from it"
+    yield "why", approval.sentence
+    if f"the rule {approval.rule}" not in approval.sentence:
+        yield "rule", approval.rule
+    yield "before", f"`opsladder session {approval.session_id}` shows what led to it"
+    yield "until", f"{_time(approval.expires_at)}, {left} from now; then it is refused"
+    yield "yes", f"`opsladder approve {approval.id}` runs exactly this call, once, and the tier goes on"
+    yield "no", f"`opsladder deny {approval.id} --reason TEXT` tells the model why, and the tier goes on"
+
+
+def _time(at: dt.datetime) -> str:
+    return f"{at.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -4,14 +4,14 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 
 from supervisor.claude.probe import find_binary, probe
 from supervisor.cli import words
+from supervisor.cli.doctor_guard import SWITCH, rules, waiting
 from supervisor.cli.exits import FAILED, SETTLED
+from supervisor.cli.findings import Finding, Grade, attempt, ok, problem
 from supervisor.cli.show import existing_store
 from supervisor.climb.brief import LOST
 from supervisor.errors import ConfigError, OpsladderError
@@ -27,24 +27,6 @@ _ESCALATION_TOKENS = 500
 _BYTES_PER_TOKEN = 4
 
 
-class Grade(StrEnum):
-    """How a finding weighs."""
-
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at."""
-
-    check: str
-    grade: Grade
-    detail: str
-    remedy: str | None = None
-
-
 def examine(config: Path | None, *, as_json: bool) -> int:
     """Look at everything, print it, and say whether a cycle would fail."""
     findings = asyncio.run(_all(config))
@@ -53,8 +35,15 @@ def examine(config: Path | None, *, as_json: bool) -> int:
         print(json.dumps({"schema": "opsladder.doctor/1", "ok": not failed, "findings": [asdict(f) for f in findings]}))
     else:
         _print(findings)
-        print("\nA cycle would fail." if failed else "\nA cycle would run.")
+        print(f"\n{_verdict(findings, failed=failed)}")
     return FAILED if failed else SETTLED
+
+
+def _verdict(findings: list[Finding], *, failed: bool) -> str:
+    if failed:
+        return "A cycle would fail."
+    paused = any(f.check == SWITCH for f in findings)
+    return "A cycle would be skipped, because opsladder is paused." if paused else "A cycle would run."
 
 
 _SIGNS = {Grade.OK: "ok ", Grade.WARNING: "!  ", Grade.PROBLEM: "NO "}
@@ -79,7 +68,7 @@ async def _all(config: Path | None) -> list[Finding]:
     except ConfigError as error:
         remedy = error.remedy or "Correct it; `opsladder init` writes a configuration that works."
         return [Finding(check="config", grade=Grade.PROBLEM, detail=error.message, remedy=remedy)]
-    findings = [_ok("config", str(settings.source) if settings.source else "none found: every setting has its default")]
+    findings = [ok("config", str(settings.source) if settings.source else "none found: every setting has its default")]
     runtime: Runtime | None = None
     try:
         binary = find_binary(
@@ -88,13 +77,16 @@ async def _all(config: Path | None) -> list[Finding]:
         runtime = await probe(binary, cache_file=None, env=settings.agent_env)
         findings.append(_claude(runtime))
     except OpsladderError as error:
-        findings.append(_problem("claude", error))
+        findings.append(problem("claude", error))
     findings.append(_credentials(settings))
-    findings.append(_attempt("prompts", lambda: _prompts(settings)))
-    findings.append(_attempt("database", lambda: _database(settings)))
-    findings.append(_state(settings.state.dir))
+    findings.append(attempt("prompts", lambda: _prompts(settings)))
+    findings.append(attempt("rules", lambda: rules(settings)))
+    database = attempt("database", lambda: _database(settings))
+    findings += [database, _state(settings.state.dir)]
     place = _work(settings.claude.work_dir)
     findings += [place, _schedules(settings)]
+    if database.grade is Grade.OK:
+        findings += waiting(settings)
     if runtime is not None and place.grade is not Grade.PROBLEM:
         findings.append(await _fixed_size(settings, runtime))
     return findings
@@ -118,17 +110,17 @@ def _claude(runtime: Runtime) -> Finding:
             detail=f"{detail} cannot restrict its tools",
             remedy="Use a newer CLI: every tier would see every tool.",
         )
-    return _ok("claude", detail + (f", without {', '.join(lacking)}" if lacking else ", with all abilities"))
+    return ok("claude", detail + (f", without {', '.join(lacking)}" if lacking else ", with all abilities"))
 
 
 def _credentials(settings: Settings) -> Finding:
     env = settings.agent_env
     named = [name for name in (*_CREDENTIALS, *_CLOUD) if env.get(name)]
     if named:
-        return _ok("credentials", f"{', '.join(named)} set")
+        return ok("credentials", f"{', '.join(named)} set")
     base = env.get("CLAUDE_CONFIG_DIR") or str(Path(env.get("HOME", "/")) / ".claude")
     if os.access(Path(base) / ".credentials.json", os.R_OK):
-        return _ok("credentials", f"a login is stored in {base}")
+        return ok("credentials", f"a login is stored in {base}")
     return Finding(
         check="credentials",
         grade=Grade.PROBLEM,
@@ -163,7 +155,7 @@ def _prompts(settings: Settings) -> Finding:
             detail=f"an escalation prompt is about {longest // _BYTES_PER_TOKEN} tokens long",
             remedy=f"Keep it under {_ESCALATION_TOKENS}: the conversation above it holds the findings.",
         )
-    return _ok("prompts", f"all render, from {settings.prompts_dir}")
+    return ok("prompts", f"all render, from {settings.prompts_dir}")
 
 
 def _database(settings: Settings) -> Finding:
@@ -172,7 +164,7 @@ def _database(settings: Settings) -> Finding:
     url = settings.database_url()
     state = check(url)
     if state.ok:
-        return _ok("database", state.detail)
+        return ok("database", state.detail)
     if state.current == state.head:
         return Finding(
             check="database",
@@ -182,10 +174,10 @@ def _database(settings: Settings) -> Finding:
         )
     if url.startswith("sqlite") and (state.current is None or state.current < state.head):
         how = "is not there yet" if state.current is None else f"has schema {state.current}"
-        return _ok("database", f"{url.partition('///')[2]} {how}; the next cycle brings it to {state.head}")
+        return ok("database", f"{url.partition('///')[2]} {how}; the next cycle brings it to {state.head}")
     # It refuses, and unlike the check gives the remedy apart.
     existing_store(settings)
-    return _ok("database", "brought up to date meanwhile")
+    return ok("database", "brought up to date meanwhile")
 
 
 def _state(path: Path) -> Finding:
@@ -195,7 +187,7 @@ def _state(path: Path) -> Finding:
     elif not os.access(existing, os.W_OK | os.X_OK):
         detail = f"{existing} is not writable" + ("" if existing == path else f", so {path} cannot be made")
     else:
-        return _ok("state", f"{path}" + ("" if existing == path else " (will be created)"))
+        return ok("state", f"{path}" + ("" if existing == path else " (will be created)"))
     remedy = "Set state.dir to a directory of the user that runs opsladder, or correct its owner."
     return Finding(check="state", grade=Grade.PROBLEM, detail=detail, remedy=remedy)
 
@@ -215,7 +207,7 @@ def _work(path: Path) -> Finding:
             detail=f"{path} is not writable",
             remedy="Agents can look from there, but not write there. Set claude.work_dir if they have to.",
         )
-    return _ok("work", str(path))
+    return ok("work", str(path))
 
 
 def _existing(path: Path) -> Path:
@@ -232,7 +224,7 @@ def _schedules(settings: Settings) -> Finding:
     def when(cron: str | None, every: object) -> str:
         return f"cron {cron}" if cron else f"every {every}" if every else "by hand"
 
-    return _ok("schedules", ", ".join(f"{s.name}: {when(s.cron, s.every)}" for s in settings.schedules))
+    return ok("schedules", ", ".join(f"{s.name}: {when(s.cron, s.every)}" for s in settings.schedules))
 
 
 async def _fixed_size(settings: Settings, runtime: Runtime) -> Finding:
@@ -240,24 +232,9 @@ async def _fixed_size(settings: Settings, runtime: Runtime) -> Finding:
         try:
             sizes = await measure_fixed_sizes(settings, runtime, directory=Path(name))
         except OpsladderError as error:
-            return _problem("call size", error)
-    return _ok("call size", "fixed part of an API call: " + ", ".join(_size(s) for s in sizes))
+            return problem("call size", error)
+    return ok("call size", "fixed part of an API call: " + ", ".join(_size(s) for s in sizes))
 
 
 def _size(size: FixedSize) -> str:
     return f"tier {size.tier} {size.bytes / 1000:.1f} kB"
-
-
-def _attempt(check: str, look: Callable[[], Finding]) -> Finding:
-    try:
-        return look()
-    except OpsladderError as error:
-        return _problem(check, error)
-
-
-def _ok(check: str, detail: str) -> Finding:
-    return Finding(check=check, grade=Grade.OK, detail=detail)
-
-
-def _problem(check: str, error: OpsladderError) -> Finding:
-    return Finding(check=check, grade=Grade.PROBLEM, detail=error.message, remedy=error.remedy)

@@ -52,6 +52,9 @@ class PlainLines:
                 cost = words.money(chain.cost_usd, exact=chain.cost_is_exact) if chain.sessions else "nothing ran"
                 detail = words.one_line(finish.detail, 400)
                 _line(f"cycle {chain.cycle.id} {finish.status.value}{reason}, {cost}: {detail}")
+                way_on = words.way_on(chain.cycle)
+                if way_on:
+                    _line(f"to go on: {way_on}")
             case TierStarted():
                 pass
 

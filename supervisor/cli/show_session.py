@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from supervisor.cli.tree import session_lines
 from supervisor.errors import OpsladderError
 from supervisor.model.cycle import Chain, Event, EventKind
 from supervisor.model.document import resume_saving, session_document
+from supervisor.model.guarding import RecordedCall
+from supervisor.model.permission import Verdict
 from supervisor.model.report import Level
 from supervisor.model.session import UNFINISHED, Session
 from supervisor.settings import settings_from_process
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.5
 _SHOWN = 2_000
+_RULE_SHOWN = 48
 
 _LABELS = {
     EventKind.PROMPT: ("prompt", "magenta"),
@@ -55,11 +58,53 @@ def show_session(config: Path | None, *, record: int, follow: bool, as_json: boo
         return
     screen = Screen()
     _print_head(screen, session, store)
+    account = _Account(screen, lambda: store.calls(record))
     for event in _while_it_grows(store, session) if follow else store.events(session_id=record):
-        _print_event(screen, event)
+        account.tell(event)
+    account.tell_the_rest()
     if follow:
         screen.print()
         _print_head(screen, store.session(record), store)
+
+
+class _Account:
+    """What happened, in its order, and beside each tool call what the guard decided about it.
+
+    A decision that comes after its call was told, or whose call was made in a session that this one goes on from, names
+    the call.
+    """
+
+    def __init__(self, screen: Screen, decisions: Callable[[], list[RecordedCall]]) -> None:
+        self._screen = screen
+        self._look = decisions
+        self._waiting: dict[str, list[RecordedCall]] = {}
+        self._seen = 0
+
+    def tell(self, event: Event) -> None:
+        call = str(event.data.get("tool_use_id"))
+        if event.kind is EventKind.TOOL_RESULT:
+            self._decided(call, beside_the_call=False)
+        _print_event(self._screen, event)
+        if event.kind is EventKind.TOOL_USE:
+            self._decided(call, beside_the_call=True)
+
+    def tell_the_rest(self) -> None:
+        """The decisions about calls of which nothing else was recorded, such as one that was cut off."""
+        self._look_again()
+        for call in list(self._waiting):
+            self._decided(call, beside_the_call=False)
+
+    def _decided(self, call: str, *, beside_the_call: bool) -> None:
+        if call not in self._waiting:
+            self._look_again()
+        for decision in self._waiting.pop(call, []):
+            _print_decision(self._screen, decision, named=not beside_the_call)
+
+    def _look_again(self) -> None:
+        for decision in self._look():
+            if decision.id > self._seen:
+                self._seen = decision.id
+                self._waiting.setdefault(decision.tool_use_id, []).append(decision)
 
 
 def _while_it_grows(store: "Store", session: Session) -> Iterator[Event]:
@@ -140,10 +185,28 @@ def _ending(session: Session) -> Iterator[str]:
     yield "turns unknown" if session.num_turns is None else words.several(session.num_turns, "turn")
 
 
+def _print_decision(screen: Screen, decision: RecordedCall, *, named: bool) -> None:
+    sign, style = words.VERDICT_SIGNS[decision.verdict]
+    body = Text(f"{sign} {decision.verdict.value}", style)
+    if named:
+        body.append(f" {words.one_line(decision.tool, 80)}: {words.one_line(decision.text, 300)}")
+    # Most sentences name the rule; of a call that is simply allowed, they say no more than that.
+    says_the_rule = f"the rule {decision.rule}" in decision.sentence
+    says_nothing_else = says_the_rule and decision.verdict is Verdict.ALLOW
+    if says_nothing_else or not says_the_rule:
+        body.append(f" ({words.one_line(decision.rule, _RULE_SHOWN)})", "bright_black")
+    if not says_nothing_else:
+        body.append(f": {words.one_line(decision.sentence, _SHOWN)}")
+    screen.hang(_head(decision.at, "guard", "bold"), body)
+
+
+def _head(at: dt.datetime, label: str, style: str) -> Text:
+    head = Text(f"{at.astimezone(dt.UTC):%H:%M:%S} ", "bright_black")
+    return head.append(f"{label:>10}  ", style)
+
+
 def _print_event(screen: Screen, event: Event) -> None:
-    label, style = _LABELS[event.kind]
-    head = Text(f"{event.at.astimezone(dt.UTC):%H:%M:%S} ", "bright_black")
-    head.append(f"{label:>10}  ", style)
+    head = _head(event.at, *_LABELS[event.kind])
     body = Text()
     if event.data.get("is_error") or event.level is Level.CRITICAL:
         body.append("FAILED ", "bold red")
@@ -151,6 +214,8 @@ def _print_event(screen: Screen, event: Event) -> None:
     if event.kind is EventKind.TOOL_USE and isinstance(name, str):
         body.append(f"{words.one_line(name, 80)}: ", "bold")
     text = event.text.strip("\n")
+    if event.kind is EventKind.PROMPT and not text:
+        text = "(none: what the session was stopped at comes first)"
     body.append(words.harmless(text[:_SHOWN]))
     if len(text) > _SHOWN:
         body.append(f"\n… {_SHOWN:,} of {len(text):,} characters; --json has them all", "bright_black")

@@ -3,28 +3,44 @@
 import datetime as dt
 from pathlib import Path
 
+from supervisor.cli import words
 from supervisor.cli.cycle import prepare_state
 from supervisor.cli.person import who
+from supervisor.model.cycle import CycleStatus
 from supervisor.settings import settings_from_process
 
+_PAUSED_SHOWN = 20
 
-def turn(config: Path | None, *, paused: bool, reason: str | None) -> None:
-    """Turn the switch, and say what that means from now on."""
+
+def pause(config: Path | None, *, reason: str | None) -> None:
+    """Turn the switch off, and say what that means from now on."""
     settings = settings_from_process(config)
     prepare_state(settings)
     from supervisor.store import open_store
 
-    now = dt.datetime.now(dt.UTC)
+    reason = None if reason is None else settings.masker().text(reason)
     with open_store(settings.database_url()) as store:
-        before = store.switch()
-        if paused:
-            store.pause(by=who(), reason=reason, now=now)
-        elif before.paused:
-            store.unpause(by=who(), now=now)
-        running = [cycle.id for cycle, _ in store.running_cycles()]
-    if not paused:
-        print("Runs and tool calls go through again." if before.paused else "Nothing was paused.")
-        return
-    print("Paused: no new run starts, and no tool call goes through, until `opsladder unpause`.")
-    if running:
-        print(f"Still running, without tools: cycle {', '.join(map(str, running))}.")
+        state = store.pause(by=who(), reason=reason, now=dt.datetime.now(dt.UTC))
+        running = [cycle for cycle, _ in store.running_cycles()]
+    why = f" ({words.one_line(state.reason, 200)})" if state.reason else ""
+    print(f"Paused by {state.by}{why}.")
+    print("No new run starts and no tool call goes through, until `opsladder unpause`.")
+    for cycle in running:
+        print(f"Cycle {cycle.id} of {cycle.schedule} still runs, without tools from now on.")
+
+
+def unpause(config: Path | None) -> None:
+    """Turn the switch on again, and say which cycles were held up by it."""
+    settings = settings_from_process(config)
+    prepare_state(settings)
+    from supervisor.store import open_store
+
+    with open_store(settings.database_url()) as store:
+        if not store.switch().paused:
+            print("Nothing was paused.")
+            return
+        store.unpause(by=who(), now=dt.datetime.now(dt.UTC))
+        held_up = [c.cycle for c in store.chains(_PAUSED_SHOWN, CycleStatus.PAUSED) if c.cycle.reason == "switch"]
+    print("Runs and tool calls go through again.")
+    for cycle in held_up:
+        print(f"Cycle {cycle.id} was held up: `opsladder cycle {cycle.schedule}` goes on with it.")

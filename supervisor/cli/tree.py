@@ -7,7 +7,7 @@ from rich.tree import Tree
 
 from supervisor.cli import words
 from supervisor.model.cycle import Chain, Cycle, CycleStatus
-from supervisor.model.session import UNFINISHED, ContinuityKind, Session
+from supervisor.model.session import UNFINISHED, ContinuityKind, Session, SessionStatus
 
 Extra = Callable[[Session], list[Text]]
 
@@ -37,6 +37,9 @@ def cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
         line.append(f"  {words.duration(seconds)}")
     if cycle.detail:
         line.append(f"\n{words.one_line(cycle.detail, 300)}", "italic")
+    way_on = words.way_on(cycle)
+    if way_on:
+        line.append(f"\n→ To go on: {way_on}.", "yellow")
     return line
 
 
@@ -53,13 +56,11 @@ def session_lines(session: Session, extra: list[Text]) -> Text:
         (f"  record {session.id}", "bright_black"),
     )
     if session.status not in UNFINISHED:
-        calls = session.tool_calls
-        denied = f", {calls.denied} denied" if calls.denied else ""
         line.append(
             f"\n{words.session_cost(session)} · {words.duration(session.duration_seconds)} · "
-            f"{words.context(session)} · {words.several(calls.allowed, 'tool call')}{denied}"
+            f"{words.context(session)} · {words.tool_calls(session)}"
         )
-        said = session.report.summary if session.report else session.detail
+        said = session.report.summary if session.report else _what_became_of(session)
         if said:
             line.append(f"\n{words.one_line(said, 300)}", "italic")
         if session.report and session.report.escalation_needed:
@@ -68,6 +69,13 @@ def session_lines(session: Session, extra: list[Text]) -> Text:
         line.append("\n")
         line.append_text(more)
     return line
+
+
+def _what_became_of(session: Session) -> str | None:
+    """The end of a session without a report. One that was paused says so no longer once another has gone on from it."""
+    if session.status is SessionStatus.COMPLETED and session.failure is not None:
+        return f"Paused ({session.failure.value}), then gone on from."
+    return session.detail
 
 
 def _sign(cycle: Cycle) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Figures and states as people read them. No I/O. Used by everything that prints for people."""
 
-from supervisor.model.cycle import CycleStatus
+from supervisor.model.cycle import Cycle, CycleStatus
+from supervisor.model.permission import Verdict
 from supervisor.model.session import CostBasis, Session, SessionStatus
 
 # A sign beside every word: colour is never the only signal.
@@ -26,6 +27,11 @@ SESSION_SIGNS = {
     SessionStatus.STOPPED: ("■", "yellow"),
     SessionStatus.REJECTED: ("↺", "yellow"),
     SessionStatus.EXPIRED: ("-", "bright_black"),
+}
+VERDICT_SIGNS = {
+    Verdict.ALLOW: ("✓", "green"),
+    Verdict.DENY: ("✗", "red"),
+    Verdict.DEFER: ("‖", "yellow"),
 }
 
 
@@ -61,12 +67,39 @@ def several(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
+def tool_calls(session: Session) -> str:
+    """How many of its tool calls were let through; also how many were not, if any."""
+    calls = session.tool_calls
+    denied = f", {calls.denied} denied" if calls.denied else ""
+    deferred = f", {calls.deferred} deferred" if calls.deferred else ""
+    return f"{several(calls.allowed, 'tool call')}{denied}{deferred}"
+
+
 def context(session: Session) -> str:
     if session.context_tokens is None:
         return "context unknown"
     ratio = session.context_ratio
     share = f"/{count(session.context_window)} ({ratio:.0%})" if ratio is not None else ""
     return f"context {count(session.context_tokens)}{share}"
+
+
+def way_on(cycle: Cycle) -> str | None:
+    """What a person types so that a paused cycle goes on; nothing for one that is not paused."""
+    if cycle.status is not CycleStatus.PAUSED:
+        return None
+    # With its schedule: the first one is meant where none is named.
+    again = f"opsladder cycle {cycle.schedule}"
+    match cycle.reason:
+        case "approval":
+            return "`opsladder approvals` shows the call, and how to let it run or refuse it"
+        case "budget":
+            return f"`{again} --approve-budget` now, or `{again}` from tomorrow (UTC) on"
+        case "usage_limit":
+            return f"`{again}`, once the limit is reset"
+        case "switch":
+            return f"`opsladder unpause`, then `{again}`"
+        case _:
+            return f"`{again}`"
 
 
 def harmless(text: str) -> str:

@@ -103,7 +103,15 @@ def test_a_running_session_is_followed_to_its_end(waiting: tuple[CommandLine, Pa
 
     assert b"Traceback" not in cut.read_bytes()
     text = shown.read_text()
-    assert text.index("Tier 1 haiku … active") < text.index("gets  released") < text.index("Tier 1 haiku ✓ completed")
+    order = (
+        "Tier 1 haiku … active",
+        "runs  Bash: until",
+        "guard  ✓ allow",
+        "gets  released",
+        "Tier 1 haiku ✓ completed",
+    )
+    assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
+    assert text.count("guard  ") == 1
     assert document.read_text() == opsladder.run("session", "1", "--json").out
 
 

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from supervisor.cli.person import who
 from tests.cli.command_line import CommandLine, as_ordinary_user
 from tests.postgres import ON_POSTGRES, running_postgres
 
-CHECKS = ["config", "claude", "credentials", "prompts", "database", "state", "work", "schedules", "call size"]
+CHECKS = ["config", "claude", "credentials", "prompts", "rules", "database", "state", "work", "schedules", "call size"]
 
 
 def by_check(document: Any) -> dict[str, Any]:
@@ -84,6 +85,53 @@ def test_every_fault_of_a_configuration_is_named_with_its_line_below_one_another
     assert second.endswith('opsladder.toml:4: escalation.max_tier: should be a whole number (got "high").')
     assert remedy.startswith(" " * 14 + "→ ")
     assert done.out.endswith("\nA cycle would fail.\n")
+
+
+def test_the_rules_of_each_tier_are_counted_with_what_becomes_of_the_unknown(opsladder: CommandLine) -> None:
+    lines = by_check(opsladder.run("doctor", "--json").document)["rules"]["detail"].splitlines()
+
+    counted = [re.fullmatch(r"tier (\d) (\w+): (\d+) rules, default (\w+), opaque (\w+)", line) for line in lines]
+    assert [found and (found[1], found[2], found[4], found[5]) for found in counted] == [
+        ("1", "observe", "deny", "deny"),
+        ("2", "repair", "deny", "deny"),
+        ("3", "rebuild", "approve", "approve"),
+    ]
+    numbers = [int(found[3]) for found in counted if found]
+    assert 100 < numbers[0] < numbers[1] < numbers[2]
+
+
+RULES = {
+    "unknown_set": ('rule_sets = ["read-onyl"]', "", ("opsladder.toml:5: ", 'Did you mean "read-only"?')),
+    "bad_own_file": ("", '[sets.mine]\nalow = ["ls"]\n', ("rules.toml:2: ", 'Did you mean "allow"?')),
+}
+
+
+@pytest.mark.parametrize(("tier", "own", "said"), RULES.values(), ids=RULES.keys())
+def test_rules_that_cannot_be_read_are_a_problem_with_its_remedy(
+    opsladder: CommandLine, tier: str, own: str, said: tuple[str, str]
+) -> None:
+    ladder = f'[[tiers]]\nname = "one"\nmodel = "haiku"\nprompt = "tier1.md"\n{tier}\n'
+    (opsladder.work / "opsladder.toml").write_text(ladder)
+    if own:
+        (opsladder.work / "rules.toml").write_text(own)
+
+    done = opsladder.run("doctor", "--json")
+
+    rules = by_check(done.document)["rules"]
+    assert (done.exit_code, rules["grade"]) == (1, "problem")
+    for part in said:
+        assert part in rules["detail"]
+    assert "rules.toml" in rules["remedy"]
+
+
+def test_a_switch_that_is_off_is_a_warning_with_who_and_why(opsladder: CommandLine) -> None:
+    opsladder.run("pause", "--reason", "the database moves")
+
+    switch = by_check(opsladder.run("doctor", "--json").document)["switch"]
+
+    assert switch["grade"] == "warning"
+    assert re.fullmatch(rf"paused by {re.escape(who())} at [\d: -]+ UTC: the database moves", switch["detail"])
+    assert switch["remedy"] == "`opsladder unpause` ends it."
 
 
 def test_a_finding_is_wrapped_below_itself_and_a_path_stays_whole(opsladder: CommandLine) -> None:

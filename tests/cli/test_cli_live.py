@@ -10,7 +10,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from supervisor.cli.live import live_tree
+from supervisor.cli.plain import PlainLines
+from supervisor.cli.tree import chain_tree
 from supervisor.model.cycle import CycleStatus
+from supervisor.model.outcome import Failure
 from supervisor.model.progress import CycleEnded, CycleStarted, Notice, TierActivity, TierEnded, TierStarted
 from supervisor.model.session import CostBasis, SessionStatus, Tokens
 from supervisor.model.step import Finish
@@ -176,3 +179,35 @@ def test_the_whole_tree_is_left_behind_and_what_a_person_must_know_stands_below_
         "    all is well",
         r"! A person is needed: web is \x1b[31mdown",
     ]
+
+
+WAYS_ON = {
+    "approval": "`opsladder approvals` shows the call, and how to let it run or refuse it",
+    "budget": "`opsladder cycle nightly --approve-budget` now, or `opsladder cycle nightly` from tomorrow (UTC) on",
+    "usage_limit": "`opsladder cycle nightly`, once the limit is reset",
+    "switch": "`opsladder unpause`, then `opsladder cycle nightly`",
+}
+
+
+@pytest.mark.parametrize(("reason", "way_on"), WAYS_ON.items(), ids=WAYS_ON.keys())
+def test_a_paused_cycle_says_what_to_type(reason: str, way_on: str, capsys: pytest.CaptureFixture[str]) -> None:
+    paused = a_chain(schedule="nightly", status=CycleStatus.PAUSED, reason=reason, detail="It waits.", ended_at=NOW)
+    ended = CycleEnded(chain=paused, finish=Finish(status=CycleStatus.PAUSED, reason=reason, detail="It waits."))
+    console = a_terminal(200, 24)
+    with live_tree(console) as watch:
+        watch(ended)
+    PlainLines()(ended)
+
+    assert frames(console)[-1][-1] == f"→ To go on: {way_on}."
+    assert capsys.readouterr().out.splitlines()[-1] == f"to go on: {way_on}"
+
+
+def test_a_record_that_was_paused_no_longer_says_that_it_waits_once_it_was_gone_on_from() -> None:
+    before = a_session(report=None, failure=Failure.APPROVAL, detail="A call waits for a person.")
+    after = a_session(id=2, parent_session_id=1, report=FINE)
+    console = a_terminal(80, 24)
+    console.print(chain_tree(a_chain(before, after, status=CycleStatus.HEALTHY, ended_at=NOW)))
+
+    text = console.file.getvalue()
+    assert "Paused (approval), then gone on from." in text
+    assert "waits for a person" not in text

@@ -70,6 +70,7 @@ def test_with_json_stdout_is_the_chain_and_all_else_is_on_stderr(on_real_cli: Co
 
 
 def test_a_reader_that_goes_away_does_not_end_the_work(on_real_cli: CommandLine) -> None:
+    (on_real_cli.work / "opsladder.toml").write_text(SHORT_LADDER + 'allow = ["> <work>/mark"]\n')
     (on_real_cli.work / "own.toml").write_text(OWN_SCENARIO)
     process = subprocess.Popen(
         [str(OPSLADDER), "rehearse", "own.toml"],

@@ -17,6 +17,8 @@ LISTINGS = {
     "session": ("session", "2"),
     "cost": ("cost",),
     "cost_by_day": ("cost", "--by", "day"),
+    "approvals": ("approvals",),
+    "services": ("services",),
     "db_check": ("db", "check"),
 }
 
