@@ -4,9 +4,9 @@ import os
 import platform
 import sys
 
-from bench import calls, ladder, stream
+from bench import calls, guard, ladder, stream
 
-_BENCHMARKS = {"ladder": ladder.run, "stream": stream.run, "calls": calls.run}
+_BENCHMARKS = {"ladder": ladder.run, "stream": stream.run, "calls": calls.run, "guard": guard.run}
 
 
 def main() -> None:

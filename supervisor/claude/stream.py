@@ -30,6 +30,7 @@ SYNTHETIC = "<synthetic>"
 # Seen in the schemas of 2.1.225 and 2.1.325; they carry nothing to record.
 _ALIVE_KINDS = frozenset(
     {
+        "attachment",
         "auth_status",
         "command_lifecycle",
         "conversation_reset",

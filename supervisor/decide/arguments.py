@@ -5,13 +5,12 @@ word is marked uncertain, and a rule that allows something may not rest on it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from supervisor.model.reading import Command, Word
 
 
-@dataclass(frozen=True, slots=True)
-class GivenOption:
+class GivenOption(NamedTuple):
     """One option as it was set.
 
     ``at`` is how many words stand before it; ``value`` is ``None`` if there is none. ``unknown``: which option it is
@@ -24,8 +23,7 @@ class GivenOption:
     unknown: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GivenWord:
+class GivenWord(NamedTuple):
     """One word that is no option. ``shielded``: it stands after ``--``, so it cannot turn out to be one either."""
 
     word: Word
@@ -33,8 +31,7 @@ class GivenWord:
     shielded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(NamedTuple):
     """The arguments of one command."""
 
     options: tuple[GivenOption, ...]

@@ -9,7 +9,7 @@ from typing import Final
 
 from supervisor.decide.path_names import certain_path
 from supervisor.decide.path_patterns import fits
-from supervisor.decide.shut_paths import Shut, touched
+from supervisor.decide.shut_paths import OFF_LIMITS, Shut, reaches_below, searchable, touched
 from supervisor.decide.verdicts import Finding, by_default, by_rule, refused
 from supervisor.model.permission import ToolCall
 from supervisor.model.reading import Word
@@ -54,6 +54,8 @@ def judge_tool(call: ToolCall, rules: TierRules, area: Shut) -> Iterator[Finding
         words = [words[0], _word(f"{texts[0].rstrip('/')}/{texts[1]}")]
     what = f"{call.tool} {' '.join(texts)}".strip()
     yield from touched(words, lambda: what, area, changes=call.tool not in _READS)
+    if call.tool == "Grep" and reaches_below(words[:1] or [_word(".")], searchable(area.limits), area):
+        yield refused(OFF_LIMITS, f"{what} would look into what belongs to the supervisor. Name a narrower directory.")
     path = _word(str(given[keys[0]])) if keys[0] in given else _word(".")
     yield _by_rules(call.tool, path, what, rules, area, default=rules.default)
 

@@ -60,6 +60,8 @@ def _worth_a_look(pattern: CommandPattern, command: Command) -> bool:
 
 def steering_assignments(command: Command) -> list[str]:
     """The variables set for this command that can change what it runs. For ``read``, ``IFS`` only parts its input."""
+    if not command.assignments:
+        return []
     if not command.name:
         return [one.name for one in command.assignments if one.steers]
     return [
@@ -71,10 +73,12 @@ def steering_assignments(command: Command) -> list[str]:
 
 def generously(pattern: CommandPattern, command: Command, standing: Standing) -> bool:
     """Whether the command could be what the pattern says."""
-    if any(not _is_set(command, option) for option in pattern.required):
-        return False
-    if any(command.has_option(*option.names) for option in pattern.forbidden):
-        return False
+    for option in pattern.required:
+        if not _is_set(command, option):
+            return False
+    for option in pattern.forbidden:
+        if command.has_option(*option.names):
+            return False
     words = iter(command.words)
     for wanted in pattern.words:
         if wanted.paths and _could_name(wanted, command, standing):
@@ -129,17 +133,22 @@ def _options_strictly(pattern: CommandPattern, given: Arguments) -> bool:
         return not pattern.required
     if pattern.only is None and not pattern.required and not pattern.forbidden:
         return True
-    if any(not any(_gives(one, option) for one in given.options) for option in pattern.required):
-        return False
+    for option in pattern.required:
+        if not any(_gives(one, option) for one in given.options):
+            return False
     for one in given.options:
         if (one.unknown or (one.value is not None and one.value.splits)) and _option_would_harm(pattern, one.at):
             return False
-        if any(_matters(option, one.at) and _forbids(option, one.name) for option in pattern.forbidden):
-            return False
-        if any(one.name in option.names and not _gives(one, option) for option in pattern.required):
-            return False
+        for option in pattern.forbidden:
+            if _matters(option, one.at) and _forbids(option, one.name):
+                return False
         listed = pattern.only is None or one.name in pattern.only
-        if not listed and not any(one.name in option.names for option in pattern.required):
+        for option in pattern.required:
+            if one.name in option.names:
+                listed = True
+                if not _gives(one, option):
+                    return False
+        if not listed:
             return False
     return True
 
@@ -177,7 +186,7 @@ def _could_be(wanted: WordPattern, word: Word) -> bool:
     if wanted.anything:
         return True
     text = word.text.lower()
-    if text in wanted.exact or any(glob(one, text) for one in wanted.globs):
+    if text in wanted.exact or (wanted.globs and any(glob(one, text) for one in wanted.globs)):
         return True
     if "*" not in text and "?" not in text and "[" not in text:
         return False

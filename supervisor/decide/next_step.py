@@ -231,8 +231,8 @@ def _held_back(chain: Chain, policy: Policy, around: Surroundings) -> Finish | N
         return Finish(
             status=CycleStatus.PAUSED,
             reason=Failure.BUDGET.value,
-            detail=f"{over.sentence} No further run is started: `opsladder cycle --approve-budget` goes on at once, "
-            "the next cycle tomorrow by itself.",
+            detail=f"{over.sentence} No further run is started: `opsladder cycle {chain.cycle.schedule} "
+            "--approve-budget` goes on at once, the next cycle tomorrow by itself.",
             tell=True,
         )
     return None

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from supervisor.decide.path_names import NamedPath, paths_named
-from supervisor.decide.path_patterns import could_fit
-from supervisor.decide.shut_paths import LEAVE_ALONE, OFF_LIMITS, Shut, touched
+from supervisor.decide.shut_paths import LEAVE_ALONE, OFF_LIMITS, Shut, reaches_below, searchable, touched
 from supervisor.decide.verdicts import Finding, command_text, refused, shown
 from supervisor.model.reading import Command, Role, Word
 from supervisor.model.rule import OffLimits
@@ -32,6 +30,8 @@ _READERS: Final = frozenset(
     | {"grep", "egrep", "fgrep", "zgrep", "rg", "sed", "awk", "gawk", "mawk", "jq", "yq", "diff", "comm", "base64"}
     | {"zcat", "bzcat", "xzcat", "column", "tr", "uniq", "join", "rev", "expand", "fmt", "file", "find", "tar", "ls"}
 )
+_GREPS: Final = frozenset({"grep", "egrep", "fgrep", "zgrep", "bzgrep", "xzgrep", "zstdgrep"})
+_SEARCH_TREES: Final = frozenset({"rg", "ag", "ack"})
 _FILTERS: Final = frozenset({"jq", "yq", "gojq"})
 
 
@@ -49,6 +49,7 @@ def command_touches(command: Command, area: Shut, *, changes: bool) -> Iterator[
             yield from _signals(command, what(), area.limits)
         if changes:
             yield from _trees(command, what, area)
+        yield from _searches(command, what, area)
     for assignment in command.assignments:
         if _OWN_VARIABLES.fullmatch(assignment.name):
             yield refused(OFF_LIMITS, f"{assignment.name} belongs to the supervisor's environment. {LEAVE_ALONE}")
@@ -91,11 +92,25 @@ def _trees(command: Command, what: Callable[[], str], area: Shut) -> Iterator[Fi
     recursive = command.has_option("-r", "-R", "--recursive", "-a", "--archive", "-x", "--extract")
     if command.name not in _MOVES_TREES and not (command.name in _CHANGES_TREES and recursive):
         return
-    for word in command.words:
-        for path in paths_named(word, area.standing):
-            below = NamedPath(f"{path.text.rstrip('/')}/**", glob=True)
-            if could_fit(below, area.limits.paths, area.standing):
-                yield refused(OFF_LIMITS, f"`{shown(what())}` reaches what belongs to the supervisor. {LEAVE_ALONE}")
+    if reaches_below(command.words, area.limits.paths, area):
+        yield refused(OFF_LIMITS, f"`{shown(what())}` reaches what belongs to the supervisor. {LEAVE_ALONE}")
+
+
+def _searches(command: Command, what: Callable[[], str], area: Shut) -> Iterator[Finding]:
+    """Looking into every file of a directory that the supervisor's files are somewhere below."""
+    if command.name in _SEARCH_TREES or (
+        command.name in _GREPS and command.has_option("-r", "-R", "--recursive", "--dereference-recursive")
+    ):
+        # The first word is what is looked for; without another one, everything from here on is looked into.
+        places = command.words[1:] or (Word(text="."),)
+    elif command.name == "find" and command.has_option("-exec", "-execdir", "-ok", "-okdir"):
+        places = command.words if any(word.text in _READERS - {"ls", "file", "wc"} for word in command.words) else ()
+    else:
+        return
+    if reaches_below(places, searchable(area.limits), area):
+        yield refused(
+            OFF_LIMITS, f"`{shown(what())}` would look into what belongs to the supervisor. Name a narrower directory."
+        )
 
 
 def _signals(command: Command, what: str, limits: OffLimits) -> Iterator[Finding]:

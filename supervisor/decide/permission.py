@@ -66,14 +66,16 @@ def _shell(call: ToolCall, reading: Reading | None, rules: TierRules, off_limits
     yield from _commands(text, reading, rules, shut(rules, off_limits, reading.commands, call.cwd))
 
 
-def _commands(text: str, reading: Reading, rules: TierRules, area: Shut) -> Iterator[Finding]:
+def _commands(text: str, reading: Reading, rules: TierRules, area: Shut) -> list[Finding]:
     around = Text(rules=rules, area=area, function=_own_function(text, rules), decodes=decodes(reading.commands))
+    findings: list[Finding] = []
     before: Command | None = None
     for command in reading.commands:
-        findings = list(judge_command(command, before, around))
-        yield from command_touches(command, area, changes=not all(one.read_only for one in findings))
-        yield from findings
+        judged = list(judge_command(command, before, around))
+        findings += command_touches(command, area, changes=not all(one.read_only for one in judged))
+        findings += judged
         before = command
+    return findings
 
 
 def _is_named_by_a_rule(opaque: Opaque, commands: tuple[Command, ...], rules: TierRules) -> bool:

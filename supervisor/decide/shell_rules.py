@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from supervisor.decide.arguments import arguments_of
@@ -17,6 +18,7 @@ from supervisor.decide.verdicts import Finding, by_default, by_rule, command_tex
 from supervisor.model.reading import Command, Redirect, Role
 from supervisor.model.rule import READ_ONLY_SET, CommandPattern, Effect, Rule, TierRules
 
+_ALLOW: Final = Effect.ALLOW  # asked for at every rule, and an enum is slow to look up in
 _HARMLESS_TARGETS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"})
 _CONNECTIONS: Final = ("/dev/tcp/", "/dev/udp/")
 _STATEMENT: Final = Finding(effect=Effect.ALLOW, rule=f"{READ_ONLY_SET}: assignment", sentence="", read_only=True)
@@ -56,38 +58,43 @@ def _steered_by(command: Command, rules: TierRules) -> str | None:
     if command.name == "ssh" and not steering:
         return doubtful_setting(command)
     names = rules.steering.get(command.name)
-    if steering or not names or not command.options:
+    if steering or not names or not _may_forbid(names, command):
         return steering[0] if steering else None
     given = arguments_of(command, rules.options.get(command.name, {}))
     return next((one.name for one in given.options if _forbids(names, one.name)), None)
 
 
+def _may_forbid(names: frozenset[str], command: Command) -> bool:
+    """Whether one of these options may be set; to be certain takes telling options from their values."""
+    for option in command.options:
+        for written in option.names:
+            if _forbids(names, written):
+                return True
+    return False
+
+
+@lru_cache(maxsize=2048)
 def _forbids(names: frozenset[str], written: str) -> bool:
     return written in names or (len(written) > 3 and any(name.startswith(written) for name in names))
 
 
 def _by_rules(command: Command, before: Command | None, text: Text) -> Finding:
     candidates = text.rules.for_program(command.name)
+    options = text.rules.options.get(command.name, {})
+    standing = text.area.standing
     for rule in candidates:
-        if rule.effect is not Effect.ALLOW:
-            if _concerns_command(rule, command, text.area):
+        pattern = rule.pattern
+        if not isinstance(pattern, CommandPattern):
+            continue
+        if rule.effect is not _ALLOW:
+            if generously(pattern, command, standing):
                 return by_rule(rule, command_text(command))
-        elif _allows(rule, command, before, text.rules, text.area):
+        elif strictly(pattern, command, before, options, standing):
             if text.decodes and reads_unknown_files(command):
                 why = "A decoded value may hide what it names: write it out."
                 return by_default(text.rules.default, command_text(command), why)
             return by_rule(rule, "")
     return by_default(text.rules.default, command_text(command), _why_not(command, candidates))
-
-
-def _concerns_command(rule: Rule, command: Command, area: Shut) -> bool:
-    return isinstance(rule.pattern, CommandPattern) and generously(rule.pattern, command, area.standing)
-
-
-def _allows(rule: Rule, command: Command, before: Command | None, rules: TierRules, area: Shut) -> bool:
-    if rule.effect is not Effect.ALLOW or not isinstance(rule.pattern, CommandPattern):
-        return False
-    return strictly(rule.pattern, command, before, rules.options.get(command.name, {}), area.standing)
 
 
 def _why_not(command: Command, candidates: tuple[Rule, ...]) -> str:

@@ -6,7 +6,7 @@ command is; guessing too much costs a refused call, guessing too little costs th
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +22,8 @@ _PROCESS: Final = re.compile(r"/proc/+([0-9]{1,9})\b")
 _GOES_TO: Final = frozenset({"cd", "pushd"})
 _TAKES_DIRECTORY: Final = frozenset({"git", "make", "tar"})
 _ANYWHERE: Final = "/**/"
+_MOST_WORDS: Final = 4096
+_LONGEST_WORD: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,20 @@ class _Gates:
         return any(begins.startswith(inside) or inside.startswith(begins) for begins, _ in self.fixed)
 
 
+def searchable(limits: OffLimits) -> tuple[str, ...]:
+    """What must not be come upon by looking into every file of a directory.
+
+    Not the configuration: it often stands in the directory where agents work, and has secrets only by mistake.
+    """
+    return tuple(path for path in limits.paths if not path.endswith(".toml"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shut:
-    """What is shut to one call. ``near`` are those of its directories below which something is."""
+    """What is shut to one call. ``near`` are those of its directories below which something is.
+
+    ``let_go`` is what is known of words already; calls that see the same share it.
+    """
 
     limits: OffLimits
     rules: TierRules
@@ -66,15 +79,19 @@ class Shut:
     near: Standing
     own: tuple[str, ...]
     gates: _Gates
-    _let_go: dict[str, bool] = field(default_factory=dict)
+    let_go: dict[str, bool]
 
     def lets_go(self, word: Word) -> bool:
         """Whether a word certainly names nothing that is shut."""
         if word.dynamic or word.glob:
             return False
-        known = self._let_go.get(word.text)
+        known = self.let_go.get(word.text)
         if known is None:
-            known = self._let_go[word.text] = self._names_nothing(word.text)
+            known = self._names_nothing(word.text)
+            if len(self.let_go) >= _MOST_WORDS:
+                self.let_go.clear()
+            if len(word.text) <= _LONGEST_WORD:
+                self.let_go[word.text] = known
         return known
 
     def _names_nothing(self, text: str) -> bool:
@@ -94,9 +111,20 @@ def shut(rules: TierRules, limits: OffLimits, commands: Sequence[Command], cwd: 
     """What is shut to one call, seen from wherever its text goes."""
     own = tuple(pattern for path in limits.paths for pattern in (path, f"{path}/**"))
     standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=_bases(limits, commands, cwd))
-    gates = _gates((*own, *rules.shut_paths), limits.work_dir, limits.home)
+    patterns = (*own, *rules.shut_paths)
+    gates = _gates(patterns, limits.work_dir, limits.home)
     near = replace(standing, bases=tuple(base for base in standing.bases if gates.shut_below(base)))
-    return Shut(limits=limits, rules=rules, standing=standing, near=near, own=own, gates=gates)
+    known = _known_words(patterns, standing)
+    return Shut(limits=limits, rules=rules, standing=standing, near=near, own=own, gates=gates, let_go=known)
+
+
+def reaches_below(words: Iterable[Word], own: Sequence[str], area: Shut) -> bool:
+    """Whether one of these paths of the supervisor's is somewhere below what one of the words names."""
+    return any(
+        could_fit(NamedPath(f"{path.text.rstrip('/')}/**", glob=True), tuple(own), area.standing)
+        for word in words
+        for path in paths_named(word, area.standing)
+    )
 
 
 def touched(words: Iterable[Word], what: Callable[[], str], area: Shut, *, changes: bool) -> Iterator[Finding]:
@@ -117,6 +145,12 @@ def _touched(path: NamedPath, what: Callable[[], str], area: Shut, *, changes: b
     for rule, paths in (*area.rules.on_naming, *(area.rules.on_changing if changes else ())):
         if could_fit(path, paths, area.standing):
             yield by_rule(rule, what())
+
+
+@lru_cache(maxsize=16)
+def _known_words(patterns: tuple[str, ...], standing: Standing) -> dict[str, bool]:  # noqa: ARG001 - only tells apart
+    """What calls with these patterns and directories have found out about words. Filled by ``Shut.lets_go``."""
+    return {}
 
 
 @lru_cache(maxsize=16)

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from supervisor.model.reading import Command
 from supervisor.model.rule import READ_ONLY_SET, Effect, Rule
 
 _SHOWN = 160
 _EXAMPLES = 4
+_STRICTER_THAN_ALLOW = (Effect.DENY, Effect.APPROVE)
 _INSTEAD = "Do without it, or say in your report that it is needed and why."
 
 
@@ -23,7 +25,11 @@ class Finding:
 
 def strictest(findings: Sequence[Finding]) -> Finding:
     """The first of those that ask for the most."""
-    return max(findings, key=lambda finding: finding.effect.strictness)
+    for effect in _STRICTER_THAN_ALLOW:
+        for finding in findings:
+            if finding.effect is effect:
+                return finding
+    return findings[0]
 
 
 def refused(rule: str, sentence: str) -> Finding:
@@ -34,17 +40,18 @@ def by_rule(rule: Rule, what: str) -> Finding:
     """What a rule that matches says about a command or a tool."""
     match rule.effect:
         case Effect.ALLOW:
-            sentence = f"Allowed by the rule {rule.name}."
+            return _allowed(rule.name, read_only=rule.set == READ_ONLY_SET)
         case Effect.APPROVE:
             sentence = f"`{shown(what)}` needs a person's approval by the rule {rule.name}."
         case Effect.DENY:
             sentence = f"`{shown(what)}` is denied by the rule {rule.name}. {_INSTEAD}"
-    return Finding(
-        effect=rule.effect,
-        rule=rule.name,
-        sentence=sentence,
-        read_only=rule.effect is Effect.ALLOW and rule.set == READ_ONLY_SET,
-    )
+    return Finding(effect=rule.effect, rule=rule.name, sentence=sentence)
+
+
+@lru_cache(maxsize=1024)
+def _allowed(rule: str, *, read_only: bool) -> Finding:
+    """The answer for nearly every command there is."""
+    return Finding(effect=Effect.ALLOW, rule=rule, sentence=f"Allowed by the rule {rule}.", read_only=read_only)
 
 
 def by_default(effect: Effect, what: str, why: str, *, rule: str = "default") -> Finding:

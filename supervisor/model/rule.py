@@ -7,6 +7,8 @@ Written as patterns in ``rules.toml`` and ``opsladder.toml``, parsed by ``decide
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 READ_ONLY_SET = "read-only"
 """The set whose allow rules say what only reads: it decides what a dry run may do."""
@@ -27,8 +29,8 @@ class Effect(StrEnum):
         return ("allow", "approve", "deny").index(self.value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordPattern:
+# The parts of a pattern are tuples: there are some thousand of them, and made at every start.
+class WordPattern(NamedTuple):
     """One place for a word. ``paths`` are patterns over the path that a word names; ``repeated``: one or more."""
 
     exact: frozenset[str] = frozenset()
@@ -38,8 +40,7 @@ class WordPattern:
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionPattern:
+class OptionPattern(NamedTuple):
     """One of ``names`` is set. With ``values``, its value fits one of these.
 
     ``before`` is only for a forbidden one: it matters only while fewer words than this stand before it.
@@ -50,8 +51,7 @@ class OptionPattern:
     before: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandPattern:
+class CommandPattern(NamedTuple):
     """A program, by its name or its whole path, of which ``*`` may leave the end open, and its arguments.
 
     ``only`` are the options it may have, if that is said; ``known`` says of these and of the required ones whether they
@@ -64,12 +64,11 @@ class CommandPattern:
     required: tuple[OptionPattern, ...] = ()
     forbidden: tuple[OptionPattern, ...] = ()
     only: Mapping[str, bool] | None = None
-    known: Mapping[str, bool] = field(default_factory=dict)
+    known: Mapping[str, bool] = MappingProxyType({})
     checks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolPattern:
+class ToolPattern(NamedTuple):
     """A tool of the CLI; with ``paths``, only on these."""
 
     tool: str
@@ -84,8 +83,7 @@ class Touch(StrEnum):
     CHANGED = "change"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathPattern:
+class PathPattern(NamedTuple):
     """Paths, whatever tool or command they are given to."""
 
     touch: Touch
@@ -126,6 +124,7 @@ class TierRules:
     steering: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     _by_program: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
     _by_beginning: tuple[tuple[str, Rule], ...] = field(init=False, repr=False, compare=False)
+    _beginnings: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _by_tool: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
     on_redirects: tuple[tuple[Rule, tuple[str, ...]], ...] = field(init=False, repr=False, compare=False)
     on_naming: tuple[tuple[Rule, tuple[str, ...]], ...] = field(init=False, repr=False, compare=False)
@@ -155,6 +154,7 @@ class TierRules:
         object.__setattr__(self, "_by_program", {name: tuple(rules) for name, rules in by_program.items()})
         object.__setattr__(self, "_by_tool", {name: tuple(rules) for name, rules in by_tool.items()})
         object.__setattr__(self, "_by_beginning", tuple(by_beginning))
+        object.__setattr__(self, "_beginnings", tuple(beginning for beginning, _ in by_beginning))
         object.__setattr__(self, "on_redirects", tuple(on_paths[Touch.REDIRECT]))
         object.__setattr__(self, "on_naming", tuple(on_paths[Touch.NAMED]))
         object.__setattr__(self, "on_changing", tuple(on_paths[Touch.CHANGED]))
@@ -164,8 +164,10 @@ class TierRules:
     def for_program(self, name: str) -> tuple[Rule, ...]:
         """The rules that may concern a program of this name, those that deny first and those that allow last."""
         named = self._by_program.get(name, ())
+        if not name.startswith(self._beginnings):
+            return named
         loose = [rule for beginning, rule in self._by_beginning if name.startswith(beginning)]
-        return tuple(sorted((*loose, *named), key=lambda rule: -rule.effect.strictness)) if loose else named
+        return tuple(sorted((*loose, *named), key=lambda rule: -rule.effect.strictness))
 
     def knows_program(self, name: str) -> bool:
         """Whether a rule names this program."""

@@ -16,8 +16,7 @@ def deeper(
     place: Place, program: str, *, user: str | None = None, host: str | None = None, container: str | None = None
 ) -> Place:
     """The place of what a wrapper starts: another process, so nothing is known of its variables."""
-    return replace(
-        place,
+    return Place(
         via=(*place.via, program),
         depth=place.depth + 1,
         user=user or (place.user if host is None and container is None else None),
@@ -38,7 +37,7 @@ def run_text(desk: Desk, text: Word, place: Place, feed: Feed) -> None:
     """Read a text that a wrapper gives to a shell."""
     if not text.static:
         raise Unreadable(OpaqueKind.DYNAMIC_SCRIPT, text.text, "a shell is given text that is only known at run time")
-    desk.script(text.text, replace(place, feed=feed))
+    desk.script(text.text, place if place.feed is feed else replace(place, feed=feed))
 
 
 def joined(words: Sequence[Word]) -> Word:

@@ -12,6 +12,7 @@ from supervisor.shell.unreadable import Unreadable
 _BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 _REDIRECT = re.compile(r"([0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})?(&>>|&>|<<<|<<-?|<&|>&|>>|>\||<>|<|>)")
 _MAY_REDIRECT = frozenset("<>&{0123456789")
+_MAY_BE_NO_WORD = _MAY_REDIRECT | frozenset("|;()\n#")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[([A-Za-z0-9_@*+-]*)\])?\+?=")
 DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 
@@ -38,6 +39,7 @@ class SimpleCommand:
     assignments: list[RawAssignment] = field(default_factory=list)
     words: list[RawWord] = field(default_factory=list)
     redirects: list[RawRedirect] = field(default_factory=list)
+    first: str = ""  # the first word as it is written
 
 
 def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, RawWord]) -> SimpleCommand:
@@ -58,10 +60,32 @@ def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, Raw
             raise _misread(source, start, end, "an operator or a comment stands inside a command")
         else:
             position = _word(scanner, position, command)
+            if command.words and not _declares(command):
+                position = _arguments(scanner, position, end, command)
         if position > end:
             raise _misread(source, start, end, "a word runs past the end of its command")
         position = _skip(source, position, end)
     return command
+
+
+def _arguments(scanner: Scanner, position: int, end: int, command: SimpleCommand) -> int:
+    """Take the words that follow, up to where something else than a word may stand; returns where that is."""
+    source, words, read = scanner.source, command.words, scanner.words
+    while position < end:
+        if source[position] == " ":
+            position += 1
+        # Nearly all have been read already, and stand one blank apart.
+        word = read.get(position)
+        if word is None or position >= end or source[position] in _MAY_BE_NO_WORD:
+            position = _skip(source, position, end)
+            if position == end or source[position] in _MAY_BE_NO_WORD:
+                break
+            word = scanner.word(position)
+        if not word.size:
+            break
+        words.append(word)
+        position += word.size
+    return position
 
 
 def lex_words(scanner: Scanner, start: int, end: int) -> list[RawWord]:
@@ -83,15 +107,15 @@ def _redirect(
     descriptor, operator = found.groups()
     start = _skip(source, found.end(), end)
     target = scanner.word(start)
-    if target.end == start:
+    if not target.size:
         raise _misread(source, found.start(), end, "a redirection has no target")
     if operator in ("<<", "<<-"):
         body = bodies.get(found.start(2))
         if body is None:
             raise _misread(source, found.start(), end, "a here-document stands where none was found")
-        operator, end_of_word, target = "<<", target.end, body
+        operator, end_of_word, target = "<<", start + target.size, body
     else:
-        end_of_word = target.end
+        end_of_word = start + target.size
     command.redirects.append(RawRedirect(operator, descriptor, target))
     return end_of_word
 
@@ -109,7 +133,7 @@ def _word(scanner: Scanner, position: int, command: SimpleCommand) -> int:
             return position
         value = scanner.word(assignment.end())
         command.assignments.append(RawAssignment(name, subscript, [value], is_array=False))
-        return value.end
+        return assignment.end() + value.size
     if assignment and source.startswith("(", assignment.end()):
         values, position = scanner.array(assignment.end() + 1)
         command.assignments.append(RawAssignment(assignment.group(1), assignment.group(2), values, is_array=True))
@@ -119,10 +143,13 @@ def _word(scanner: Scanner, position: int, command: SimpleCommand) -> int:
 
 def _plain_word(scanner: Scanner, position: int, command: SimpleCommand) -> int:
     word = scanner.word(position)
-    if word.end == position:
+    end = position + word.size
+    if end == position:
         raise _misread(scanner.source, position, position + 20, "nothing readable stands here")
+    if not command.words:
+        command.first = scanner.source[position:end]
     command.words.append(word)
-    return word.end
+    return end
 
 
 def _declares(command: SimpleCommand) -> bool:
@@ -131,6 +158,8 @@ def _declares(command: SimpleCommand) -> bool:
 
 
 def _skip(source: str, position: int, end: int) -> int:
+    if position < end and source[position] == " ":  # by far the most often, and only one of them
+        position += 1
     if position < end and source[position] not in " \t\\":
         return position
     blank = _BLANK.match(source, position, end)

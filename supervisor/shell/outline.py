@@ -8,7 +8,7 @@ of its kind. What remains is structure.
 
 import re
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _STARTS_AGAIN = frozenset({"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "{", "}"})
 _HEADS = frozenset({"for", "select", "case", "function"})
 RESERVED = _STARTS_AGAIN | _HEADS | {"in", "!", "[[", "]]"}
@@ -25,6 +25,7 @@ class Outline:
         self._first = ""  # the word the current command started with, as far as that matters
         self._in_condition = False
         self._target = False
+        self.in_arguments = False  # an ordinary command has begun, and the next word is one of its arguments
         self.open_cases = 0
 
     def fill(self, start: int, end: int, character: str) -> None:
@@ -34,7 +35,7 @@ class Outline:
         """An operator or a line end: the next word starts a command."""
         if not self._in_condition:
             self._first = ""
-            self._target = False
+            self._target = self.in_arguments = False
 
     def redirect(self, start: int, operator: str) -> None:
         """Leave the direction of a redirection, and expect its target."""
@@ -43,25 +44,27 @@ class Outline:
         self.fill(keep + 1, start + len(operator), " ")
         if not self._in_condition:
             self._target = True
+            self.in_arguments = False
             self._first = self._first or "W"
 
-    def word(self, start: int, end: int, text: str) -> None:
-        """A word: kept if tree-sitter has to know it, else made plain."""
-        if self._in_condition:
+    def word(self, start: int, end: int, text: str, *, plain: bool) -> None:
+        """A word: kept if tree-sitter has to know it, else made plain. ``plain`` says that it is already."""
+        if self.in_arguments:
+            if not plain or text in RESERVED:
+                self.fill(start, end, "W")
+        elif self._in_condition:
             self._in_condition = text != "]]"
-            if text not in _IN_CONDITION and not _PLAIN.fullmatch(text):
+            if text not in _IN_CONDITION and not plain:
                 self.fill(start, end, "W")
         elif self._target:
             self._target = False
+            self.in_arguments = self._first not in _HEADS
             self.fill(start, end, "W")
         elif self._first == "":
-            self._starting(start, end, text)
-        elif self._first in _HEADS:
-            if text == "{" and self._first == "function":
-                self._first = ""
-            elif not _PLAIN.fullmatch(text):
-                self.fill(start, end, "W")
-        elif text in RESERVED or not _PLAIN.fullmatch(text):
+            self._starting(start, end, text, plain=plain)
+        elif text == "{" and self._first == "function":
+            self._first = ""
+        elif not plain:
             self.fill(start, end, "W")
 
     def render(self) -> str:
@@ -74,7 +77,7 @@ class Outline:
         parts.append(source[position:])
         return "".join(parts)
 
-    def _starting(self, start: int, end: int, text: str) -> None:
+    def _starting(self, start: int, end: int, text: str, *, plain: bool) -> None:
         if text == "!" or (text == "time" and _TIMED.match(self._source, start)):
             # They change no structure, and tree-sitter takes "! if" and "time {" for commands.
             self.fill(start, end, " ")
@@ -85,5 +88,6 @@ class Outline:
         else:
             self.open_cases += text == "case"
             self._first = text
-            if not _PLAIN.fullmatch(text):
+            self.in_arguments = text not in _HEADS
+            if not plain:
                 self.fill(start, end, "W")

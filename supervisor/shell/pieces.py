@@ -1,7 +1,13 @@
 """The parts of a word in shell source, and the source as bytes. Pure. Made by ``scan``, read by ``words``."""
 
+import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
+
+from supervisor.model.reading import Word
+
+_ACTIVE = re.compile(r"[*?\[{]")
 
 
 def source_of(text: str) -> str:
@@ -27,15 +33,33 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class RawWord:
-    """A word in the source: its pieces, and the scripts and sums that run when it is expanded."""
+    """A word in the source: its pieces, and the scripts and sums that run when it is expanded.
 
-    start: int
-    end: int = 0
+    ``size`` is how much of the source it takes up. ``known`` is what the shell makes of it, if that is one word for
+    certain; a word that has it is shared by all its places and not to be changed.
+    """
+
+    size: int = 0
     pieces: list[Piece] = field(default_factory=list)
-    scripts: list[str] = field(default_factory=list)
-    sums: list[str] = field(default_factory=list)
+    scripts: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    known: Word | None = None
 
     @classmethod
-    def literal(cls, text: str) -> "RawWord":
+    def quoted(cls, text: str) -> "RawWord":
         """A word that is wholly quoted."""
-        return cls(0, len(text), [Piece(text, quoted=True)])
+        return cls(len(text), [Piece(text, quoted=True)])
+
+
+# The same few words stand in nearly every text; making them anew is a good part of reading it.
+@lru_cache(maxsize=2048)
+def literal_word(text: str) -> RawWord:
+    """A word without quotes and expansions."""
+    known = None if _ACTIVE.search(text) else plain_word(text_of(text))
+    return RawWord(len(text), [Piece(text)], known=known)
+
+
+@lru_cache(maxsize=2048)
+def plain_word(text: str) -> Word:
+    """The word that is exactly this text."""
+    return Word(text=text)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from supervisor.model.reading import Assignment, OpaqueKind, Redirect, Role, Word
 from supervisor.shell.arithmetic import Numbers
@@ -44,8 +44,7 @@ class Place:
     numbers: Numbers = field(default_factory=Numbers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(NamedTuple):
     """A command about to be started: its words, and what belongs to them."""
 
     words: tuple[Word, ...]

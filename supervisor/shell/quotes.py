@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 
 from supervisor.model.reading import OpaqueKind
 from supervisor.shell.ansi import decode_ansi_c
-from supervisor.shell.pieces import Piece, RawWord, text_of
+from supervisor.shell.pieces import Piece, RawWord, literal_word, text_of
 from supervisor.shell.unreadable import Unreadable
 
 _LITERAL = re.compile(r"[^ \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]+")
@@ -30,7 +30,7 @@ class WordScanner(ABC):
     def __init__(self, source: str) -> None:
         self.source = source
         self._nesting = 0
-        self._words: dict[int, RawWord] = {}
+        self.words: dict[int, RawWord] = {}  # what has been read so far, by position
 
     @abstractmethod
     def script_end(self, position: int) -> int:
@@ -42,16 +42,16 @@ class WordScanner(ABC):
 
     def word(self, start: int) -> RawWord:
         """The word that starts here; it may be empty."""
-        known = self._words.get(start)
+        known = self.words.get(start)
         if known is None:
-            known = self._words[start] = self._read_word(start)
+            known = self.words[start] = self._read_word(start)
         return known
 
     def body(self) -> RawWord:
         """The whole source as a here-document that the shell expands."""
-        word = RawWord(0, len(self.source))
+        word = RawWord(len(self.source))
         position = 0
-        while position < word.end:
+        while position < word.size:
             plain = _IN_BODY.match(self.source, position)
             if plain:
                 word.pieces.append(Piece(plain.group(), quoted=True))
@@ -62,7 +62,7 @@ class WordScanner(ABC):
 
     def loose(self, start: int, end: int) -> RawWord:
         """Everything between two positions as one word, whatever operators stand in it (``[[ … ]]``, case patterns)."""
-        whole = RawWord(start, end)
+        whole = RawWord(end - start)
         position = start
         while position < end:
             character = self.source[position]
@@ -74,7 +74,7 @@ class WordScanner(ABC):
             whole.pieces += part.pieces
             whole.scripts += part.scripts
             whole.sums += part.sums
-            position = part.end
+            position += part.size
         if position != end:
             raise self.broken(start, "a word runs past its condition or pattern")
         return whole
@@ -100,8 +100,8 @@ class WordScanner(ABC):
         if plain:
             position = plain.end()
             if position == size or source[position] in " \t\n|&;()":
-                return RawWord(start, position, [Piece(plain.group())])
-        word = RawWord(start, start, [Piece(plain.group())] if plain else [])
+                return literal_word(plain.group())
+        word = RawWord(pieces=[Piece(plain.group())] if plain else [])
         while position < size:
             plain = _LITERAL.match(source, position)
             if plain:
@@ -128,12 +128,12 @@ class WordScanner(ABC):
                     position = self._backtick(word, position, in_double=False)
                 case "<" | ">":
                     end = self.script_end(position + 2)
-                    word.scripts.append(source[position + 2 : end - 1])
+                    word.scripts += (source[position + 2 : end - 1],)
                     word.pieces.append(Piece(source[position:end], expands=True))
                     position = end
                 case _:
                     raise self._control(start, position + 1)
-        word.end = position
+        word.size = position - start
         return word
 
     def _escape(self, word: RawWord, position: int) -> int:
@@ -224,11 +224,11 @@ class WordScanner(ABC):
         source = self.source
         if source.startswith("((", position + 1):
             end = self.sum_end(position + 3)
-            word.sums.append(source[position + 3 : end - 2])
+            word.sums += (source[position + 3 : end - 2],)
             word.pieces.append(Piece(source[position:end], in_double, expands=True, number=True))
             return end
         end = self.script_end(position + 2)
-        word.scripts.append(source[position + 2 : end - 1])
+        word.scripts += (source[position + 2 : end - 1],)
         word.pieces.append(Piece(source[position:end], in_double, expands=True, splits=not in_double))
         return end
 
@@ -244,7 +244,7 @@ class WordScanner(ABC):
             at += 1
         if at >= size:
             raise self.broken(position, "a backtick is not closed")
-        word.scripts.append("".join(inner))
+        word.scripts += ("".join(inner),)
         word.pieces.append(Piece(source[position : at + 1], in_double, expands=True, splits=not in_double))
         return at + 1
 
@@ -260,7 +260,7 @@ class WordScanner(ABC):
                 OpaqueKind.UNSUPPORTED, text_of(source[start : start + 20]), "it runs commands inside ${ }"
             )
         self.enter(start)
-        inner = RawWord(start)
+        inner = RawWord()
         position = start + 2
         while position < size and source[position] != "}":
             character = source[position]
@@ -286,7 +286,7 @@ class WordScanner(ABC):
             )
         word.scripts += inner.scripts
         word.sums += inner.sums
-        word.sums += [found.group(1) for found in (_SUBSCRIPT.match(whole), _SLICE.fullmatch(whole)) if found]
+        word.sums += tuple(found.group(1) for found in (_SUBSCRIPT.match(whole), _SLICE.fullmatch(whole)) if found)
         several = not in_double or "@" in whole
         word.pieces.append(Piece(whole, in_double, expands=True, splits=several, number=whole.startswith("${#")))
         self.leave()

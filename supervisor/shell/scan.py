@@ -4,12 +4,16 @@ import re
 from dataclasses import dataclass
 
 from supervisor.model.reading import OpaqueKind
-from supervisor.shell.outline import Outline
-from supervisor.shell.pieces import Piece, RawWord, text_of
+from supervisor.shell.outline import PLAIN, RESERVED, Outline
+from supervisor.shell.pieces import RawWord, literal_word, text_of
 from supervisor.shell.quotes import WordScanner
 from supervisor.shell.unreadable import Unreadable
 
-_WORD_ALONE = re.compile(r"[ \t]*([A-Za-z0-9_-]+)(?=[ \t\n;|&)]|\Z)")
+# Blanks, and the word behind them if it has neither quotes nor expansions; group 1 if it is plain, else group 2.
+_BLANKS_AND_LITERAL = re.compile(
+    r"[ \t]*+(?:([A-Za-z0-9_-]++)(?=[ \t\n;|&)]|\Z)|([^# \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]"
+    r"[^ \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]*+)(?=[ \t\n;|&)]|\Z))?"
+)
 _OPERATOR = re.compile(r"&>>|&>|<<<|<<-|<<|<&|>&|>>|>\||<>|[<>](?!\()|;;&|;;|;&|;|&&|&|\|\||\|&|\|")
 ARRAY_START = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_@*+-]*\])?\+?=\(")
 _BLANK_OR_NEWLINE = re.compile(r"(?:[ \t\n]|\\\n)*")
@@ -56,7 +60,7 @@ class Scanner(WordScanner):
         """
         source, size, start = self.source, len(self.source), position
         depth = 0
-        scratch = RawWord(position)
+        scratch = RawWord()
         self.enter(position)
         while position < size and position - start <= _LONGEST_SUM:
             character = source[position]
@@ -88,10 +92,10 @@ class Scanner(WordScanner):
             if source.startswith(")", position):
                 return values, position + 1
             word = self.word(position)
-            if word.end == position or source[position] == "#":
+            if word.size == 0 or source[position] == "#":
                 raise self.broken(start, "an array is not a plain list of words")
             values.append(word)
-            position = word.end
+            position += word.size
 
     def _scan(self, start: int, outline: Outline | None) -> int:
         """Go over a script token by token; without an outline, to the parenthesis that closes it.
@@ -103,21 +107,27 @@ class Scanner(WordScanner):
         source, size, nested = self.source, len(self.source), outline is None
         outline = outline or Outline(source)
         announced: list[_Announced] = []
+        words, next_word = self.words, _BLANKS_AND_LITERAL.match
         position, depth = start, 0
         while position < size:
-            plain = _WORD_ALONE.match(source, position)
-            if plain:
-                self._count(start)
-                word_start, position = plain.span(1)
-                self._words[word_start] = RawWord(word_start, position, [Piece(plain.group(1))])
-                outline.word(word_start, position, plain.group(1))
+            found = next_word(source, position)
+            position = found.end() if found else position
+            group = found.lastindex if found else None
+            if position == size and not group:
+                break
+            self._tokens += 1
+            if self._tokens > _MOST_TOKENS:
+                raise Unreadable(OpaqueKind.TOO_LONG, text_of(source[start : start + 60]), "it has too many parts")
+            if found and group:
+                text = found[group]
+                word_start = position - len(text)
+                words[word_start] = literal_word(text)
+                # Nearly every word is a plain argument, and of these the outline need not know.
+                if not (group == 1 and outline.in_arguments and text not in RESERVED):
+                    outline.word(word_start, position, text, plain=group == 1)
                 continue
             character = source[position]
-            if character in " \t":
-                position += 1
-                continue
             operator = _OPERATOR.match(source, position) if character in "<>&|;" else None
-            self._count(start)
             if character == "\n":
                 outline.separator()
                 position += 1
@@ -176,14 +186,10 @@ class Scanner(WordScanner):
 
     def _any_word(self, start: int, outline: Outline) -> int:
         array = ARRAY_START.match(self.source, start)
-        end = self.array(array.end())[1] if array else self.word(start).end
-        outline.word(start, end, self.source[start:end])
+        end = self.array(array.end())[1] if array else start + self.word(start).size
+        text = self.source[start:end]
+        outline.word(start, end, text, plain=PLAIN.fullmatch(text) is not None)
         return end
-
-    def _count(self, start: int) -> None:
-        self._tokens += 1
-        if self._tokens > _MOST_TOKENS:
-            raise Unreadable(OpaqueKind.TOO_LONG, text_of(self.source[start : start + 60]), "it has too many parts")
 
     def _parenthesis(self, position: int, outline: Outline) -> int:
         """The position after an opening parenthesis, or after the whole sum if it opens one."""
@@ -203,10 +209,11 @@ class Scanner(WordScanner):
         while source[position : position + 1] in (" ", "\t"):
             position += 1
         word = self.word(position)
-        if word.end == position or any(piece.expands for piece in word.pieces) or "\n" in source[position : word.end]:
+        end = position + word.size
+        if end == position or any(piece.expands for piece in word.pieces) or "\n" in source[position:end]:
             raise self.broken(start, "the end mark of a here-document is not a plain word")
         delimiter = "".join(piece.text for piece in word.pieces)
-        return _Announced(start, word.end, delimiter, length == 3, any(piece.quoted for piece in word.pieces))
+        return _Announced(start, end, delimiter, length == 3, any(piece.quoted for piece in word.pieces))
 
     def _here_document(self, start: int, mark: _Announced, outline: Outline | None) -> int:
         """Pass over one body; remember it if it belongs to this script and not to a substitution inside it."""
@@ -226,7 +233,7 @@ class Scanner(WordScanner):
             body = source[start:line_start]
             if mark.strips_tabs:
                 body = _TABS.sub("", body)
-            self.bodies[mark.start] = RawWord.literal(body) if mark.literal else Scanner(body).body()
+            self.bodies[mark.start] = RawWord.quoted(body) if mark.literal else Scanner(body).body()
             end = position - 1 if newline >= 0 else position
             outline.fill(start, end, " ")
         return position

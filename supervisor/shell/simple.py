@@ -48,29 +48,31 @@ class Statements:
     def take(self, command: SimpleCommand, *, piped: bool) -> None:
         """Hand over one simple command, and every script its words run."""
         for raw in command.words:
-            if raw.scripts or raw.sums:
+            if raw.known is None and (raw.scripts or raw.sums):
                 self.expand(raw)
         for redirect in command.redirects:
             self.expand(redirect.target)
         for assignment in command.assignments:
             self._assign(assignment)
-        words = tuple(word for raw in command.words for word in words_of(raw, self.values))
-        redirects = tuple(self._redirect(redirect) for redirect in command.redirects)
+        words = self._words(command.words)
+        redirects = tuple([self._redirect(redirect) for redirect in command.redirects])
         assignments = [Assignment(name=one.name, value=self._value(one)) for one in command.assignments]
-        if words and words[0].text in DECLARATIONS:
+        program = words[0].text if words else ""
+        if program in DECLARATIONS:
             assignments += _declared(words)
         self._assigned = [] if words or redirects else command.assignments
-        if words and words[0].text in EVALUATES:
+        if program in EVALUATES:
             for problem in evaluated(words, self._place.numbers):
                 self._desk.refuse(OpaqueKind.EVALUATED_VALUE, " ".join(word.text for word in words), problem)
         call = Call(words=words, assignments=tuple(assignments), redirects=redirects, feed=self._feed(redirects, piped))
-        self._decoded = (piped and self._decoded) or (bool(words) and words[0].text.rpartition("/")[2] in _DECODERS)
+        self._decoded = (piped and self._decoded) or program.rpartition("/")[2] in _DECODERS
         self._desk.run(call, self._inside())
 
     def expand(self, raw: RawWord) -> None:
         """Read the scripts and sums that run when this word is expanded."""
         for script in raw.scripts:
-            self._desk.script(text_of(script), replace(self._inside(), feed=NO_FEED))
+            here = self._inside()
+            self._desk.script(text_of(script), here if here.feed is NO_FEED else replace(here, feed=NO_FEED))
         for text in raw.sums:
             self.evaluate(text)
 
@@ -120,6 +122,15 @@ class Statements:
         if assignment.subscript is not None:
             self.evaluate(assignment.subscript)
         self._place.numbers.assign(assignment.name, number=all(is_number(raw) for raw in assignment.values))
+
+    def _words(self, raw: list[RawWord]) -> tuple[Word, ...]:
+        words: list[Word] = []
+        for one in raw:
+            if one.known is not None:
+                words.append(one.known)
+            else:
+                words += words_of(one, self.values)
+        return tuple(words)
 
     def _value(self, assignment: RawAssignment) -> Word:
         parts = [value_of(raw, self.values) for raw in assignment.values]

@@ -1,16 +1,22 @@
 """Which variables have a value that is certain: assigned once, to a literal, and touched by nothing else. Pure."""
 
 import re
+from collections.abc import Iterator
 
-_UNCERTAIN = re.compile(
-    r"\b(?:eval|source|read|readarray|mapfile|declare|typeset|local|export|readonly|unset|getopts|let|select|coproc|wait"
-    r"|trap|IFS|alias|set|shopt|env)\b|printf\s+-v|\(\(|\$\[|\$\{[^}A-Za-z_#]|(?:^|[\s;&|(])\.\s",
-    re.ASCII,
+# Each is looked for on its own, by fixed characters: one expression for all tries every one at every place of the text.
+_UNCERTAIN_WORDS = (
+    *("eval", "source", "read", "readarray", "mapfile", "declare", "typeset", "local", "export", "readonly", "unset"),
+    *("getopts", "let", "select", "coproc", "wait", "trap", "IFS", "alias", "set", "shopt", "env"),
 )
+_UNCERTAIN = (r"printf\s+-v", r"\(\(", r"\$\[", r"\$\{[^}A-Za-z_#]", r"\.(?:(?<=^\.)|(?<=[\s;&|(]\.))\s")
 _SET_BY_SHELL = re.compile(
     r"BASH.*|COMP.*|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HISTCMD|HOSTNAME|HOSTTYPE|LINENO|MACHTYPE|MAPFILE|OLDPWD|OPT.*"
     r"|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|READLINE.*|REPLY|SECONDS|SHELLOPTS|SHLVL|SRANDOM|UID|_"
 )
+_LOOP = re.compile(r"for(?<!\wfor)(?=\s+(\w+)\s+in\b)", re.ASCII)
+_WORD_CHARACTER = re.compile(r"\w", re.ASCII)
+_BLANKS = frozenset(" \t\n\r\f\v")
+_AFTER_OPTION = _BLANKS | frozenset(";|&)'\"")
 SAFE_VALUE = re.compile(r"[A-Za-z0-9_./:@%+,=-]+", re.ASCII)
 
 
@@ -24,12 +30,36 @@ class CertainNames:
     def keeps(self, name: str, *, by_loop: bool = False) -> bool:
         """Every mention of the name is a plain use, but for the one that assigns it."""
         if self._hopeless is None:
-            self._hopeless = _UNCERTAIN.search(self._source) is not None
-        if self._hopeless or _SET_BY_SHELL.fullmatch(name):
+            self._hopeless = _is_hopeless(self._source)
+        if self._hopeless or _SET_BY_SHELL.fullmatch(name) or not (name.isascii() and name.isidentifier()):
             return False
-        mentions = len(re.findall(rf"\b{name}\b", self._source, re.ASCII))
-        uses = len(re.findall(rf"\$(?:{name}\b|\{{{name}\}})", self._source, re.ASCII))
-        # An option of one letter is no mention: nothing can be assigned to it.
-        options = len(re.findall(rf"(?<=\s)-{name}(?=[\s;|&)'\"]|$)", self._source, re.ASCII))
-        pattern = rf"\bfor\s+{name}\s+in\b" if by_loop else rf"(?<![\w$]){name}="
-        return len(re.findall(pattern, self._source, re.ASCII)) == 1 and mentions - options == uses + 1
+        others = assigned = 0
+        for before, after in self._mentions(name):
+            if before[-1:] == "$" or (before == "${" and after == "}"):
+                continue
+            # An option of one letter is no mention: nothing can be assigned to it.
+            if before[-1:] == "-" and before[:-1] in _BLANKS and (not after or after in _AFTER_OPTION):
+                continue
+            others += 1
+            assigned += after == "="
+        if by_loop:
+            assigned = _LOOP.findall(self._source).count(name)
+        return others == 1 and assigned == 1
+
+    def _mentions(self, name: str) -> Iterator[tuple[str, str]]:
+        """The two characters before and the one after wherever the name stands as a word of its own."""
+        source = self._source
+        start = source.find(name)
+        while start >= 0:
+            end = start + len(name)
+            before, after = source[max(0, start - 2) : start], source[end : end + 1]
+            if not _WORD_CHARACTER.match(after) and not _WORD_CHARACTER.match(before[-1:]):
+                yield before, after
+            start = source.find(name, end)
+
+
+def _is_hopeless(source: str) -> bool:
+    """Whether something in the script may change variables without naming them plainly."""
+    return any(
+        word in source and re.search(rf"{word}(?<!\w{word})\b", source, re.ASCII) for word in _UNCERTAIN_WORDS
+    ) or any(re.search(pattern, source, re.ASCII) for pattern in _UNCERTAIN)

@@ -67,33 +67,32 @@ class _Walk:
     def whole(self, root: Node) -> None:
         if not _GAP.fullmatch(self._outline, 0, root.start_byte) or not _GAP.fullmatch(self._outline, root.end_byte):
             raise self._astray(root)
-        statements = root.named_children
-        if len(statements) == 1:
-            only = statements[0].child_by_field_name("body") or statements[0]
-            self._statements.alone = only.type == "command" and statements[0].type in (
-                "command",
-                "redirected_statement",
-            )
+        if root.named_child_count == 1:
+            statement = root.named_children[0]
+            only = statement.child_by_field_name("body") or statement
+            self._statements.alone = only.type == "command" and statement.type in ("command", "redirected_statement")
         self._row(root, end=None, piped=False)
 
     def _row(self, node: Node, *, end: int | None, piped: bool) -> None:
         """Statements with separators between them. ``end`` is how far the last one's redirections reach."""
-        tokens = _ROWS[node.type]
+        row, outline, children = node.type, self._outline, node.children
+        tokens = _ROWS[row]
         position = node.start_byte
         separated = True
-        children = node.children
+        last = len(children) - 1
         for index, child in enumerate(children):
+            # Every attribute of a node is made anew when it is asked for.
             start, kind = child.start_byte, child.type
             if position != start:
-                gap = self._outline[position:start]
-                if not _GAP.fullmatch(gap):
+                gap = outline[position:start]
+                if gap.strip(" \t\n"):
                     raise self._astray(node)
                 separated = separated or "\n" in gap
             position = child.end_byte
             if not child.is_named:
                 if kind not in tokens or (kind in _CLOSERS and not separated):
                     raise self._astray(node)
-                if kind in _SPACED and self._outline[position : position + 1] not in (" ", "\t", "\n", "(", ""):
+                if kind in _SPACED and outline[position : position + 1] not in (" ", "\t", "\n", "(", ""):
                     raise self._astray(node)
                 separated = kind not in ("}", ")", "fi", "done")
                 piped = piped or kind in ("|", "|&")
@@ -106,13 +105,17 @@ class _Walk:
                 continue
             if not separated:
                 raise self._astray(node)
-            last = index == len(children) - 1
-            self._statement(child, end=end if last else None, piped=piped)
-            if node.type == "program" and kind in _SIMPLE:
-                follows = children[index + 1].type if not last else "\n"
-                self._statements.bind(self._certain, in_background=follows == "&")
+            reach = end if index == last else None
+            if kind in _SIMPLE:
+                self._statements.forget()
+                self._simple(start, reach or position, piped=piped)
+                if row == "program":
+                    follows = children[index + 1].type if index != last else "\n"
+                    self._statements.bind(self._certain, in_background=follows == "&")
+            else:
+                self._statement(child, end=reach, piped=piped)
             separated = False
-        if not _GAP.fullmatch(self._outline, position, node.end_byte):
+        if not _GAP.fullmatch(outline, position, node.end_byte):
             raise self._astray(node)
 
     def _descend(self, node: Node, *, end: int | None, piped: bool) -> None:
@@ -162,8 +165,7 @@ class _Walk:
 
     def _simple(self, start: int, end: int, *, piped: bool) -> None:
         command = self._lex(start, end)
-        first = command.words[0] if command.words and not command.assignments else None
-        if first is not None and self._scanner.source[first.start : first.end] in RESERVED:
+        if command.first in RESERVED and not command.assignments:
             raise Unreadable(
                 OpaqueKind.MISREAD, text_of(self._scanner.source[start:end]), "a reserved word stands as a command"
             )

@@ -6,18 +6,21 @@ from functools import lru_cache
 
 from supervisor.model.reading import Option, Word
 from supervisor.shell.braces import expand_braces
-from supervisor.shell.pieces import Piece, RawWord, text_of
+from supervisor.shell.pieces import Piece, RawWord, plain_word, text_of
 
-_PLAIN = re.compile(r"[^*?\[{]*")
 _GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
 
 
 def words_of(raw: RawWord, values: Mapping[str, str]) -> list[Word]:
     """The words of an argument list that this word stands for: usually one, with braces several."""
-    pieces = raw.pieces
-    if len(pieces) == 1 and not pieces[0].expands and (pieces[0].quoted or _PLAIN.fullmatch(pieces[0].text)):
-        return [_plain(text_of(pieces[0].text))]
-    pieces = _resolved(pieces, values)
+    if raw.known is not None:
+        return [raw.known]
+    pieces = _resolved(raw.pieces, values)
+    for piece in pieces:
+        if not piece.quoted or piece.expands:
+            break
+    else:
+        return [plain_word(text_of("".join([piece.text for piece in pieces])))]
     if not any("{" in piece.text for piece in pieces if not piece.quoted and not piece.expands):
         return [_word(pieces)]
     found = expand_braces(pieces)
@@ -42,14 +45,8 @@ def options_and_words(arguments: tuple[Word, ...]) -> tuple[tuple[Option, ...], 
             rest += arguments[index + 1 :]
             break
         else:
-            options.append(_option(text, not word.static))
+            options.append(_option(text, word.dynamic or word.glob or word.splits))
     return tuple(options), tuple(rest)
-
-
-# The same few words and options stand in nearly every text; making them anew is a good part of reading it.
-@lru_cache(maxsize=2048)
-def _plain(text: str) -> Word:
-    return Word(text=text)
 
 
 @lru_cache(maxsize=2048)
@@ -71,14 +68,16 @@ def _resolved(pieces: list[Piece], values: Mapping[str, str]) -> list[Piece]:
 
 
 def _word(pieces: list[Piece]) -> Word:
-    unquoted = "".join(piece.text if not piece.quoted and not piece.expands else "\0" for piece in pieces)
-    glob = _GLOB.search(unquoted)
-    first = next((piece for piece in pieces if piece.text), None)
-    leads = first is not None and (first.expands or (not first.quoted and first.text[0] in "*?[" and glob is not None))
-    return Word(
-        text=text_of("".join(piece.text for piece in pieces)),
-        dynamic=any(piece.expands for piece in pieces),
-        glob=glob is not None,
-        splits=any(piece.splits for piece in pieces),
-        leading=leads,
-    )
+    text = unquoted = ""
+    first: Piece | None = None
+    dynamic = splits = False
+    for piece in pieces:
+        text += piece.text
+        unquoted += "\0" if piece.quoted or piece.expands else piece.text
+        dynamic = dynamic or piece.expands
+        splits = splits or piece.splits
+        if first is None and piece.text:
+            first = piece
+    glob = _GLOB.search(unquoted) is not None
+    leads = first is not None and (first.expands or (not first.quoted and first.text[0] in "*?[" and glob))
+    return Word(text=text_of(text), dynamic=dynamic, glob=glob, splits=splits, leading=leads)

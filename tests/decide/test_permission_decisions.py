@@ -6,6 +6,7 @@ from permission_corpus import OFF_LIMITS, decide, decide_command, shipped_rules
 from supervisor.decide.permission import permission
 from supervisor.model.permission import ToolCall, Verdict
 from supervisor.model.rule import OffLimits
+from supervisor.shell import read_shell
 
 
 def test_a_report_is_always_allowed() -> None:
@@ -112,6 +113,23 @@ def test_a_program_does_not_pass_for_a_function(text: str) -> None:
 )
 def test_the_supervisor_is_off_limits_on_every_tier(text: str, tier: int) -> None:
     assert decide_command(text, tier=tier).verdict is Verdict.DENY
+
+
+SEARCHES = (
+    "grep -r token /var/lib",
+    "rg token /",
+    "cd /var && grep -R token .",
+    "find /var/lib -name '*.db' -exec cat {} +",
+)
+
+
+@pytest.mark.parametrize("tier", [1, 3])
+@pytest.mark.parametrize("text", SEARCHES)
+def test_looking_into_everything_above_the_supervisors_records_is_refused(text: str, tier: int) -> None:
+    limits = OffLimits(paths=("/var/lib/opsladder",), pids=frozenset(), work_dir="/srv/ops", home="/home/ops")
+    call = ToolCall(tool_use_id="t", tool="Bash", input={"command": text}, cwd="/srv/ops")
+
+    assert permission(call, read_shell(text), shipped_rules(tier), limits, dry_run=False).rule == "off_limits"
 
 
 def test_a_configuration_inside_the_work_directory_can_neither_be_read_nor_written() -> None:

@@ -1,0 +1,83 @@
+"""What guarding costs: a hook's question, reading and judging a script, the calls of a run, loading the rules.
+
+Run by ``__main__``. Whatever starts a process is timed by the clock, in turns with what it is held against; what runs
+inside the supervisor by its processor time, in fresh processes.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+from statistics import median
+
+from bench import guard_calls, guard_hook
+from bench.binaries import both
+from bench.guard_tier import SCRIPT
+
+_QUESTIONS = 40
+_PROCESSES = 7
+_PAIRS = 3
+_HOOK_AIM = 2.5
+_DECISION_AIM_MS = 2.0
+_RULES_AIM_MS = 10.0
+_CALLS_AIM = 1.05
+_MODEL_SECONDS = 2.0
+
+
+def run() -> None:
+    _hook()
+    _decision()
+    _rules()
+    for version, binary in both().items():
+        _calls(version, asyncio.run(guard_calls.compare(binary, pairs=_PAIRS)))
+
+
+def _hook() -> None:
+    for name, text in (("one command", "docker ps --all"), (f"a script of {len(SCRIPT)} bytes", SCRIPT)):
+        pairs = asyncio.run(guard_hook.compare(text, rounds=_QUESTIONS))
+        asked, started = (median(seconds) * 1000 for seconds in zip(*pairs, strict=True))
+        ratio = median(asking / starting for asking, starting in pairs)
+        print(
+            f"  a hook's question about {name}: {asked:.1f} ms, python3 -I -S -c pass: {started:.1f} ms, "
+            f"ratio {ratio:.2f} (aim: at most {_HOOK_AIM})",
+            flush=True,
+        )
+
+
+def _decision() -> None:
+    taken: list[dict[str, float]] = [json.loads(_printed("bench.guard_decision")) for _ in range(_PROCESSES)]
+    read, decide, first = ([one[name] for one in taken] for name in ("read", "decide", "first"))
+    both_ms = [reading + deciding for reading, deciding in zip(read, decide, strict=True)]
+    print(f"  processor time for a script of {len(SCRIPT)} bytes, {taken[0]['commands']:.0f} commands, all allowed:")
+    print(f"    reading {_spread(read)}, deciding {_spread(decide)}")
+    print(f"    together {_spread(both_ms)} (aim: below {_DECISION_AIM_MS:.0f} ms)")
+    print(f"    the first one of a process {_spread(first)}")
+
+
+def _rules() -> None:
+    taken = _spread([float(_printed("bench.guard_rules")) for _ in range(_PROCESSES)])
+    print(f"  processor time for loading the rules of a tier: {taken} (aim: below {_RULES_AIM_MS:.0f} ms)", flush=True)
+
+
+def _printed(module: str) -> str:
+    return subprocess.run([sys.executable, "-m", module], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _spread(milliseconds: list[float]) -> str:
+    return f"{median(milliseconds):.2f} ms (fastest {min(milliseconds):.2f})"
+
+
+def _calls(version: str, pairs: list[tuple[float, float]]) -> None:
+    ratio = median(guarded / plain for guarded, plain in pairs)
+    guarded, plain = (median(seconds) for seconds in zip(*pairs, strict=True))
+    extra = median(guarded - plain for guarded, plain in pairs)
+    thinking = guard_calls.TURNS * _MODEL_SECONDS
+    print(
+        f"  Claude CLI {version}: a run of {guard_calls.CALLS} calls takes {guarded:.2f} s with hooks, {plain:.2f} s "
+        f"without, ratio {ratio:.3f} (aim: at most {_CALLS_AIM}), {extra / guard_calls.CALLS * 1000:.1f} ms per call"
+    )
+    print(
+        f"    the scripted model answers at once; by arithmetic, with {_MODEL_SECONDS:.0f} s for each answer: "
+        f"ratio {(guarded + thinking) / (plain + thinking):.3f}",
+        flush=True,
+    )

@@ -1,0 +1,91 @@
+"""A run of the real CLI with a hundred shell calls, with the guard's hooks and without. Starts CLIs, uses loopback.
+
+The scripted model answers at once, so nothing else in a run hides what the hooks cost. Used by ``guard``.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from bench.binaries import closed_environment
+from bench.course import BenchmarkFailed
+from bench.guard_rules import load
+from bench.guard_tier import TierOne
+from supervisor.claude.command import arguments
+from supervisor.claude.probe import probe
+from supervisor.climb.launch import new_session_id, run_spec
+from supervisor.guard.bounds import Bounds
+from supervisor.guard.hooks import hook_settings
+from supervisor.guard.post import SHORT_PLACE, Post
+from supervisor.guard.server import GuardServer
+from supervisor.model.permission import CallEnd, Decision, ToolCall
+from supervisor.model.runtime import Runtime
+from supervisor.rehearsal.api import ScriptedApi
+from supervisor.rehearsal.scenario import Scenario, Script, Turn
+from supervisor.rehearsal.scenario import ToolCall as Asked
+from supervisor.settings import Settings
+
+CALLS = 100
+TURNS = CALLS + 1
+_PROMPT = "Look after the shop."
+_LOOKS = tuple(Turn(tools=(Asked(name="Bash", input={"command": f"echo {number}"}),)) for number in range(CALLS))
+_SCENARIO = Scenario(title="calls", scripts=(Script(tier=1, turns=(*_LOOKS, Turn(text="Done."))),))
+
+
+async def compare(binary: Path, *, pairs: int) -> list[tuple[float, float]]:
+    """Seconds for a run with hooks and for one without, in turns; one of each before to warm up."""
+    with tempfile.TemporaryDirectory(prefix="opsladder-bench-", ignore_cleanup_errors=True) as scratch:
+        directory = Path(scratch)
+        settings = load(directory)
+        runtime = await probe(binary, cache_file=None, env=closed_environment(home=directory, base_url=""))
+        runs = [
+            (await _guarded(settings, runtime, directory), await _run(settings, runtime, directory, None))
+            for _ in range(pairs + 1)
+        ]
+    return runs[1:]
+
+
+async def _guarded(settings: Settings, runtime: Runtime, directory: Path) -> float:
+    tier = TierOne(settings)
+    asked = 0
+
+    async def answer(call: ToolCall) -> Decision:
+        nonlocal asked
+        asked += 1
+        return tier.decide(call)
+
+    async def ended(end: CallEnd) -> None:
+        """Nothing is kept."""
+
+    bounds = Bounds()
+    with Post.open((SHORT_PLACE,)) as post:
+        hooks = hook_settings(post, bounds, python=sys.executable)
+        async with GuardServer(post, answer=answer, ended=ended, bounds=bounds):
+            seconds = await _run(settings, runtime, directory, hooks)
+    if asked != CALLS:
+        raise BenchmarkFailed(f"The guard was asked {asked} times and not {CALLS}.")
+    return seconds
+
+
+async def _run(settings: Settings, runtime: Runtime, directory: Path, hooks: str | None) -> float:
+    session_id = new_session_id()
+    spec = run_spec(settings, tier=1, session_id=session_id, resume_session_id=None, guard=hooks)
+    line = arguments(runtime, replace(spec, max_turns=None, max_budget_usd=None, report_schema=None))
+    async with ScriptedApi(_SCENARIO, fallback=(1,)) as api:
+        started = time.perf_counter()
+        process = await asyncio.create_subprocess_exec(
+            *(runtime.path, *line),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            env=closed_environment(home=directory, base_url=api.base_url),
+            cwd=settings.claude.work_dir,
+        )
+        await process.communicate(_PROMPT.encode())
+        seconds = time.perf_counter() - started
+        answers = sum(not call.side for call in api.calls)
+    if answers != TURNS:
+        raise BenchmarkFailed(f"The model was asked {answers} times and not {TURNS}.")
+    return seconds
