@@ -1,9 +1,11 @@
 """Read a script and decide about it, and print what that took. Run by ``guard`` as a fresh process.
 
-Each text is another one: what the reader remembers of words must help it no more than it does in a real run.
+Each text is another one: what the reader remembers of words must help it no more than it does in a real run. Beside
+it stands what ``shlex.split`` takes for the same text, because how fast the machine is changes from minute to minute.
 """
 
 import json
+import shlex
 import tempfile
 import time
 from collections.abc import Callable
@@ -36,8 +38,10 @@ def main() -> None:
         tier = TierOne(load(Path(scratch)))
     reading: list[float] = []
     deciding: list[float] = []
+    splitting: list[float] = []
     for text in _texts():
         call = bash(text)
+        splitting.append(_milliseconds(lambda text=text: shlex.split(text, comments=True)))
         reading.append(_milliseconds(lambda text=text: read_shell(text)))
         found = read_shell(text)
         deciding.append(_milliseconds(lambda call=call, found=found: tier.decide(call, found)))
@@ -49,6 +53,7 @@ def main() -> None:
         "first": reading[0] + deciding[0],
         "read": median(reading),
         "decide": median(deciding),
+        "split": median(splitting),
     }
     print(json.dumps(taken))
 

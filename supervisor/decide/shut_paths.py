@@ -12,6 +12,7 @@ from typing import Final
 
 from supervisor.decide.path_names import NamedPath, Standing, paths_named, pieces, starting
 from supervisor.decide.path_patterns import beginning, could_fit, in_one, placed
+from supervisor.decide.unknown_places import Values, ends_like, read_as, values_in
 from supervisor.decide.verdicts import Finding, by_rule, refused, shown
 from supervisor.model.reading import Command, Role, Word
 from supervisor.model.rule import OffLimits, TierRules
@@ -70,7 +71,8 @@ def searchable(limits: OffLimits) -> tuple[str, ...]:
 class Shut:
     """What is shut to one call. ``near`` are those of its directories below which something is.
 
-    ``let_go`` is what is known of words already; calls that see the same share it.
+    ``let_go`` is what is known of words already; calls that see the same share it. ``values`` are those that the text
+    gives to variables.
     """
 
     limits: OffLimits
@@ -80,6 +82,7 @@ class Shut:
     own: tuple[str, ...]
     gates: _Gates
     let_go: dict[str, bool]
+    values: Values
 
     def lets_go(self, word: Word) -> bool:
         """Whether a word certainly names nothing that is shut."""
@@ -115,7 +118,16 @@ def shut(rules: TierRules, limits: OffLimits, commands: Sequence[Command], cwd: 
     gates = _gates(patterns, limits.work_dir, limits.home)
     near = replace(standing, bases=tuple(base for base in standing.bases if gates.shut_below(base)))
     known = _known_words(patterns, standing)
-    return Shut(limits=limits, rules=rules, standing=standing, near=near, own=own, gates=gates, let_go=known)
+    return Shut(
+        limits=limits,
+        rules=rules,
+        standing=standing,
+        near=near,
+        own=own,
+        gates=gates,
+        let_go=known,
+        values=values_in(commands),
+    )
 
 
 def reaches_below(words: Iterable[Word], own: Sequence[str], area: Shut) -> bool:
@@ -134,9 +146,20 @@ def touched(words: Iterable[Word], what: Callable[[], str], area: Shut, *, chang
             yield refused(OFF_LIMITS, f"`{shown(what())}` looks into a process of the supervisor. {LEAVE_ALONE}")
         if area.lets_go(word):
             continue
+        if word.dynamic:
+            yield from _unknown(word, what, area, changes=changes)
         for path in paths_named(word, area.standing):
             if area.gates.may_shut(path, area.standing):
                 yield from _touched(path, what, area, changes=changes)
+
+
+def _unknown(word: Word, what: Callable[[], str], area: Shut, *, changes: bool) -> Iterator[Finding]:
+    yield from touched(read_as(word, area.values), what, area, changes=changes)
+    if ends_like(word, area.own):
+        yield refused(OFF_LIMITS, f"`{shown(what())}` may reach what belongs to the supervisor. {LEAVE_ALONE}")
+    for rule, paths in area.rules.on_naming:
+        if ends_like(word, paths):
+            yield by_rule(rule, what())
 
 
 def _touched(path: NamedPath, what: Callable[[], str], area: Shut, *, changes: bool) -> Iterator[Finding]:
