@@ -5,7 +5,7 @@ Used by the parts of ``guard``. The script is one an investigator would write: e
 
 from pathlib import Path
 
-from supervisor.decide.permission import permission
+from supervisor.decide.rules.permission import permission
 from supervisor.model.permission import Decision, ToolCall
 from supervisor.model.reading import Reading
 from supervisor.model.rule import OffLimits

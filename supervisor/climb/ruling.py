@@ -3,8 +3,8 @@
 Apart, because loading it takes a while: it is loaded while the CLI makes its first call to the model.
 """
 
-from supervisor.decide.permission import permission
 from supervisor.decide.remedy import remedies
+from supervisor.decide.rules.permission import permission
 from supervisor.model.permission import Decision, Remedies, ToolCall, Verdict
 from supervisor.model.rule import OffLimits, TierRules
 from supervisor.shell import read_shell

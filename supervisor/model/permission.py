@@ -1,4 +1,4 @@
-"""A tool call and what was decided about it. No I/O. Asked by ``guard``, answered by ``decide.permission``."""
+"""A tool call and what was decided about it. No I/O. Asked by ``guard``, answered by ``decide.rules.permission``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

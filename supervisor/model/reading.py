@@ -1,4 +1,4 @@
-"""What a shell text was found to run. No I/O. Made by ``shell.read_shell``, judged by ``decide.permission``."""
+"""What a shell text was found to run. No I/O. Made by ``shell.read_shell``, judged by ``decide.rules.permission``."""
 
 import re
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The rules of a tier as data, and what no rule may open. No I/O.
 
-Written as patterns in ``rules.toml`` and ``opsladder.toml``, parsed by ``decide.rule_pattern``, put together by
-``settings.rules_table``, applied by ``decide.permission``.
+Written as patterns in ``rules.toml`` and ``opsladder.toml``, parsed by ``decide.rules.rule_pattern``, put together by
+``settings.rules_table``, applied by ``decide.rules.permission``.
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 def _clear(effect: str) -> Callable[[str], str]:
     def check(text: str) -> str:
         # Here, not above: only a configuration with patterns pays for it.
-        from supervisor.decide.rule_pattern import PatternMistake, parse_pattern
+        from supervisor.decide.rules.rule_pattern import PatternMistake, parse_pattern
         from supervisor.model.rule import Effect
 
         try:

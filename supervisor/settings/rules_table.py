@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, ValidationError
 
 from supervisor import shipped
-from supervisor.decide.rule_pattern import PatternMistake, parse_pattern
+from supervisor.decide.rules.rule_pattern import PatternMistake, parse_pattern
 from supervisor.model.rule import Effect, PathPattern, Rule, TierRules, Touch
 from supervisor.settings.patterns import AllowPattern, ApprovePattern, DenyPattern
 from supervisor.settings.problems import ConfigProblems, closest

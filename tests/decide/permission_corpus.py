@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from supervisor.decide.permission import permission
+from supervisor.decide.rules.permission import permission
 from supervisor.model.permission import Decision, ToolCall
 from supervisor.model.rule import OffLimits, TierRules
 from supervisor.settings import load_settings

@@ -2,8 +2,8 @@
 
 import pytest
 
-from supervisor.decide.checks import CHECKS
-from supervisor.decide.http_read import metadata_host
+from supervisor.decide.rules.checks import CHECKS
+from supervisor.decide.rules.http_read import metadata_host
 from supervisor.shell import read_shell
 
 

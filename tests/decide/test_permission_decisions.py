@@ -3,7 +3,7 @@
 import pytest
 from permission_corpus import OFF_LIMITS, decide, decide_command, shipped_rules
 
-from supervisor.decide.permission import permission
+from supervisor.decide.rules.permission import permission
 from supervisor.model.permission import ToolCall, Verdict
 from supervisor.model.rule import OffLimits
 from supervisor.shell import read_shell

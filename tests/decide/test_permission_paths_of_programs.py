@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from supervisor.decide.permission import permission
+from supervisor.decide.rules.permission import permission
 from supervisor.model.permission import Decision, ToolCall, Verdict
 from supervisor.model.rule import OffLimits
 from supervisor.settings import load_settings

@@ -2,9 +2,9 @@
 
 import pytest
 
-from supervisor.decide.checks import CHECKS
-from supervisor.decide.permission import permission
-from supervisor.decide.rule_pattern import CHECK_NAMES, PatternMistake, parse_pattern
+from supervisor.decide.rules.checks import CHECKS
+from supervisor.decide.rules.permission import permission
+from supervisor.decide.rules.rule_pattern import CHECK_NAMES, PatternMistake, parse_pattern
 from supervisor.model.permission import ToolCall, Verdict
 from supervisor.model.rule import Effect, OffLimits, Rule, TierRules
 from supervisor.shell import read_shell

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from permission_corpus import OFF_LIMITS, shipped_rules
 
-from supervisor.decide.permission import permission
+from supervisor.decide.rules.permission import permission
 from supervisor.model.permission import ToolCall, Verdict
 from supervisor.model.rule import OffLimits
 from supervisor.shell import read_shell

@@ -1,4 +1,4 @@
-"""Whether a ``curl`` or ``wget`` command does no more than read over HTTP. Pure. Called from ``decide.matching``.
+"""Whether a ``curl`` or ``wget`` command does no more than read over HTTP. Pure. Called from ``matching``.
 
 Only options that are listed here are let through, since what is new in the next version may write a file. Requests go
 to addresses that are written out, and never to the one from which a cloud machine hands out its credentials.
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from supervisor.decide.arguments import Arguments, GivenOption, arguments_of
+from supervisor.decide.rules.arguments import Arguments, GivenOption, arguments_of
 from supervisor.model.reading import Command, Word
 
 

@@ -1,6 +1,6 @@
 """Variables: which may be set for another program, and builtins that set them by name. Pure.
 
-Called from ``decide.matching``, ``checks`` and ``shell_text``. What reaches another program's environment has to be
+Called from ``matching``, ``checks`` and ``shell_text``. What reaches another program's environment has to be
 known as harmless, because every program has variables of its own that make it load or start something. A variable of
 the shell alone may have any name but those that steer. ``read PATH`` is an assignment without looking like one.
 """

@@ -1,4 +1,4 @@
-"""Whether a ``sed`` command only reads and prints. Pure. Called from ``decide.matching``.
+"""Whether a ``sed`` command only reads and prints. Pure. Called from ``matching``.
 
 ``sed`` can edit in place, write files and run commands, all from inside its script. Its scripts are read here command
 by command; what is not surely harmless is refused.
@@ -6,7 +6,7 @@ by command; what is not surely harmless is refused.
 
 from typing import Final
 
-from supervisor.decide.arguments import arguments_of
+from supervisor.decide.rules.arguments import arguments_of
 from supervisor.model.reading import Command
 
 _OPTIONS: Final = {

@@ -1,4 +1,4 @@
-"""What a command does to the supervisor and to what is shut. Pure. Called from ``decide.permission``.
+"""What a command does to the supervisor and to what is shut. Pure. Called from ``permission``.
 
 No rule can open any of this: the supervisor's files, its processes, its own commands and the environment it gives.
 """
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from supervisor.decide.shut_paths import LEAVE_ALONE, OFF_LIMITS, Shut, reaches_below, searchable, touched
-from supervisor.decide.verdicts import Finding, command_text, refused, shown
+from supervisor.decide.rules.shut_paths import LEAVE_ALONE, OFF_LIMITS, Shut, reaches_below, searchable, touched
+from supervisor.decide.rules.verdicts import Finding, command_text, refused, shown
 from supervisor.model.reading import Command, Role, Word
 from supervisor.model.rule import OffLimits
 

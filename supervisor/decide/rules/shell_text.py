@@ -1,4 +1,4 @@
-"""What only the text of a shell command tells, not the commands in it. Pure. Called from ``decide.permission``.
+"""What only the text of a shell command tells, not the commands in it. Pure. Called from ``permission``.
 
 Where a text cannot be told apart with certainty, the answers here err towards refusing.
 """
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from supervisor.decide.own_names import steers
+from supervisor.decide.rules.own_names import steers
 from supervisor.model.reading import Command
 
 # Each begins with fixed characters, which are found many times faster than a choice or a border of a word.

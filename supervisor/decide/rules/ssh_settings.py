@@ -1,4 +1,4 @@
-"""Whether the settings of an ``ssh`` command leave nothing open behind it. Pure. Called from ``decide.shell_rules``.
+"""Whether the settings of an ``ssh`` command leave nothing open behind it. Pure. Called from ``shell_rules``.
 
 What runs on the other host is judged by itself. What is looked at here is the way there: a forwarded agent, a master
 connection that stays, keys that are written down somewhere.
@@ -7,7 +7,7 @@ connection that stays, keys that are written down somewhere.
 import re
 from typing import Final
 
-from supervisor.decide.arguments import arguments_of
+from supervisor.decide.rules.arguments import arguments_of
 from supervisor.model.reading import Command
 
 _VALUED: Final = {f"-{letter}": True for letter in "BbcDEeFIiJLlmOopPQRSWw"}

@@ -1,4 +1,4 @@
-"""Whether a database client is given nothing but plain reading statements. Pure. Called from ``decide.matching``.
+"""Whether a database client is given nothing but plain reading statements. Pure. Called from ``matching``.
 
 For ``psql``, ``mysql``, ``mariadb``, ``sqlite3`` and ``clickhouse-client``. A function can do anything, so only
 functions that are known to read are let through; what a client would obey itself (``\\!``, ``.shell``) is not.
@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import Final
 
-from supervisor.decide.arguments import Arguments, arguments_of
+from supervisor.decide.rules.arguments import Arguments, arguments_of
 from supervisor.model.reading import Command, Word
 
 

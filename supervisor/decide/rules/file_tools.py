@@ -1,4 +1,4 @@
-"""Judge a call of a tool of the CLI that is not a shell command. Pure. Called from ``decide.permission``.
+"""Judge a call of a tool of the CLI that is not a shell command. Pure. Called from ``permission``.
 
 Tools that work on files are judged by their path, with the same patterns as commands. Any other tool is refused unless
 a rule names it: it may ask a person who is not there, reach out, or start something the guard would not see.
@@ -7,10 +7,10 @@ a rule names it: it may ask a person who is not there, reach out, or start somet
 from collections.abc import Iterator
 from typing import Final
 
-from supervisor.decide.path_names import certain_path
-from supervisor.decide.path_patterns import fits
-from supervisor.decide.shut_paths import OFF_LIMITS, Shut, reaches_below, searchable, touched
-from supervisor.decide.verdicts import Finding, by_default, by_rule, refused
+from supervisor.decide.rules.path_names import certain_path
+from supervisor.decide.rules.path_patterns import fits
+from supervisor.decide.rules.shut_paths import OFF_LIMITS, Shut, reaches_below, searchable, touched
+from supervisor.decide.rules.verdicts import Finding, by_default, by_rule, refused
 from supervisor.model.permission import ToolCall
 from supervisor.model.reading import Word
 from supervisor.model.rule import Effect, Rule, TierRules, ToolPattern

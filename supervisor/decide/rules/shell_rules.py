@@ -1,20 +1,20 @@
-"""Judge one simple command by the rules of a tier. Pure. Called from ``decide.permission``."""
+"""Judge one simple command by the rules of a tier. Pure. Called from ``permission``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from supervisor.decide.arguments import arguments_of
-from supervisor.decide.http_read import metadata_host
-from supervisor.decide.matching import generously, steering_assignments, strictly
-from supervisor.decide.off_limits import reads_unknown_files
-from supervisor.decide.path_names import certain_path
-from supervisor.decide.path_patterns import fits
-from supervisor.decide.shell_text import in_the_same_shell
-from supervisor.decide.shut_paths import Shut
-from supervisor.decide.ssh_settings import doubtful_setting
-from supervisor.decide.verdicts import Finding, by_default, by_rule, command_text, examples, shown
+from supervisor.decide.rules.arguments import arguments_of
+from supervisor.decide.rules.http_read import metadata_host
+from supervisor.decide.rules.matching import generously, steering_assignments, strictly
+from supervisor.decide.rules.off_limits import reads_unknown_files
+from supervisor.decide.rules.path_names import certain_path
+from supervisor.decide.rules.path_patterns import fits
+from supervisor.decide.rules.shell_text import in_the_same_shell
+from supervisor.decide.rules.shut_paths import Shut
+from supervisor.decide.rules.ssh_settings import doubtful_setting
+from supervisor.decide.rules.verdicts import Finding, by_default, by_rule, command_text, examples, shown
 from supervisor.model.reading import Command, Redirect, Role
 from supervisor.model.rule import READ_ONLY_SET, CommandPattern, Effect, Rule, TierRules
 

@@ -7,12 +7,12 @@ is never allowed. ``deny`` beats ``approve`` beats ``allow``, and what ``off_lim
 from collections.abc import Iterator
 from typing import Final
 
-from supervisor.decide.file_tools import judge_tool
-from supervisor.decide.off_limits import command_touches, decodes
-from supervisor.decide.shell_rules import Text, judge_command
-from supervisor.decide.shell_text import first_function, leaves_behind, own_values, steering_names
-from supervisor.decide.shut_paths import OFF_LIMITS, Shut, shut
-from supervisor.decide.verdicts import Finding, by_default, refused, shown, strictest
+from supervisor.decide.rules.file_tools import judge_tool
+from supervisor.decide.rules.off_limits import command_touches, decodes
+from supervisor.decide.rules.shell_rules import Text, judge_command
+from supervisor.decide.rules.shell_text import first_function, leaves_behind, own_values, steering_names
+from supervisor.decide.rules.shut_paths import OFF_LIMITS, Shut, shut
+from supervisor.decide.rules.verdicts import Finding, by_default, refused, shown, strictest
 from supervisor.model.permission import Decision, ToolCall, Verdict
 from supervisor.model.reading import Command, Opaque, OpaqueKind, Reading
 from supervisor.model.rule import Effect, OffLimits, TierRules

@@ -1,6 +1,6 @@
 """Whether a pattern matches a command: strictly for what it would allow, generously for all else. Pure.
 
-Called from ``decide.shell_rules`` for the patterns of a command's own program. Strictly means that every argument has
+Called from ``shell_rules`` for the patterns of a command's own program. Strictly means that every argument has
 its place in the pattern, and that nothing which is only known at run time could turn the command into another one.
 Generously means that the words of the pattern stand somewhere in the command, in this order, with whatever between.
 """
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from supervisor.decide.arguments import Arguments, GivenOption, arguments_of
-from supervisor.decide.checks import CHECKS
-from supervisor.decide.own_names import DECLARES, is_harmless
-from supervisor.decide.path_names import Standing, certain_path, paths_named
-from supervisor.decide.path_patterns import could_fit, fits
+from supervisor.decide.rules.arguments import Arguments, GivenOption, arguments_of
+from supervisor.decide.rules.checks import CHECKS
+from supervisor.decide.rules.own_names import DECLARES, is_harmless
+from supervisor.decide.rules.path_names import Standing, certain_path, paths_named
+from supervisor.decide.rules.path_patterns import could_fit, fits
 from supervisor.model.reading import Command, Word
 from supervisor.model.rule import CommandPattern, OptionPattern, WordPattern
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from supervisor.decide.path_names import NamedPath, Standing, paths_named, pieces, starting
-from supervisor.decide.path_patterns import beginning, could_fit, in_one, placed
-from supervisor.decide.unknown_places import Values, ends_like, read_as, values_in
-from supervisor.decide.verdicts import Finding, by_rule, refused, shown
+from supervisor.decide.rules.path_names import NamedPath, Standing, paths_named, pieces, starting
+from supervisor.decide.rules.path_patterns import beginning, could_fit, in_one, placed
+from supervisor.decide.rules.unknown_places import Values, ends_like, read_as, values_in
+from supervisor.decide.rules.verdicts import Finding, by_rule, refused, shown
 from supervisor.model.reading import Command, Role, Word
 from supervisor.model.rule import OffLimits, TierRules
 

@@ -1,4 +1,4 @@
-"""The checks that a pattern can ask for by name. Pure. Called from ``decide.matching``.
+"""The checks that a pattern can ask for by name. Pure. Called from ``matching``.
 
 Each looks at a whole command, and at the one before it in the text, and says whether it does no more than its name
 promises.
@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from supervisor.decide.http_read import only_reads_http
-from supervisor.decide.own_names import names_are_harmless
-from supervisor.decide.sed_read import only_reads_sed
-from supervisor.decide.sql_read import only_reads_sql
+from supervisor.decide.rules.http_read import only_reads_http
+from supervisor.decide.rules.own_names import names_are_harmless
+from supervisor.decide.rules.sed_read import only_reads_sed
+from supervisor.decide.rules.sql_read import only_reads_sql
 from supervisor.model.reading import Command
 
 _AWK_OWN: Final = re.compile(r"\b(?:ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB)\b")

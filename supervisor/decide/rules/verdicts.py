@@ -1,4 +1,4 @@
-"""What was found about one part of a call, and the sentences for it. Pure. Used by all of ``decide.permission``."""
+"""What was found about one part of a call, and the sentences for it. Pure. Used by all of ``permission``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
-from supervisor.decide.path_names import NamedPath, Standing
+from supervisor.decide.rules.path_names import NamedPath, Standing
 
 _TOKEN: Final = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]", re.DOTALL)
 _UP_TO_WILDCARD: Final = re.compile(r"[*?]")
