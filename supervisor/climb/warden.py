@@ -87,10 +87,8 @@ class Warden:
             return _REPORT
         decision, approval = await insist(_STORE_PATIENCE_SECONDS, self._decide, call)
         if decision.verdict is Verdict.DEFER and approval is not None:
-            self._note(_waiting(approval), Level.WARNING)
+            self._tell(_waiting(approval), Level.WARNING)
             if self._regime.waits:
-                # Where the call is put off, the end of the cycle says so.
-                self._ladder.watch(Notice(text=_waiting(approval)))
                 await self._answer_of_a_person(approval)
                 decision, _ = await insist(_STORE_PATIENCE_SECONDS, self._decide, call)
         # Known before the CLI is: the result of a call it lets through may come at once.
@@ -260,18 +258,13 @@ class Warden:
 
     def _tell(self, text: str, level: Level) -> None:
         """Put a notice on record and before whoever watches."""
-        self._note(text, level)
-        self._ladder.watch(Notice(text=self._mask.text(text)))
-
-    def _note(self, text: str, level: Level) -> None:
-        event = NewEvent(
-            kind=EventKind.NOTICE,
-            at=self._ladder.clock(),
-            text=self._mask.text(text),
-            session_id=self._session.id,
-            level=level,
+        text = self._mask.text(text)
+        self._recorder.note(
+            NewEvent(
+                kind=EventKind.NOTICE, at=self._ladder.clock(), text=text, session_id=self._session.id, level=level
+            )
         )
-        self._recorder.note(event)
+        self._ladder.watch(Notice(text=text))
 
 
 def _waiting(approval: Approval) -> str:

@@ -11,8 +11,8 @@ from supervisor.shell.unreadable import Unreadable
 
 # Blanks, and the word behind them if it has neither quotes nor expansions; group 1 if it is plain, else group 2.
 _BLANKS_AND_LITERAL = re.compile(
-    r"[ \t]*+(?:([A-Za-z0-9_-]++)(?=[ \t\n;|&)]|\Z)|([^# \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]"
-    r"[^ \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]*+)(?=[ \t\n;|&)]|\Z))?"
+    r"[ \t]*(?:([A-Za-z0-9_-]+)(?=[ \t\n;|&)]|\Z)|([^# \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]"
+    r"[^ \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]*)(?=[ \t\n;|&)]|\Z))?"
 )
 _OPERATOR = re.compile(r"&>>|&>|<<<|<<-|<<|<&|>&|>>|>\||<>|[<>](?!\()|;;&|;;|;&|;|&&|&|\|\||\|&|\|")
 ARRAY_START = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_@*+-]*\])?\+?=\(")

@@ -67,9 +67,8 @@ def quickest(masker: Masker, text: str) -> float:
 def test_twice_the_text_takes_about_twice_as_long(text):
     masker = Masker(values=["correct-horse-battery"], names=["pin"])
 
-    once, twice = quickest(masker, text(SIZE // 2)), quickest(masker, text(SIZE))
-
-    assert twice <= once * TWICE
+    # Other processes can slow any one measurement down, but not three in a row in the same way.
+    assert any(quickest(masker, text(SIZE)) <= quickest(masker, text(SIZE // 2)) * TWICE for _ in range(3))
 
 
 def test_importing_compiles_no_pattern_and_loads_no_module_that_is_slow_to_load():

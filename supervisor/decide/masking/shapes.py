@@ -31,7 +31,7 @@ _TOKENS: Final = (
     (True, "ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     (True, "AIza", r"[A-Za-z0-9_-]{30,}"),
     (True, "ya29.", r"[A-Za-z0-9_-]{20,}"),
-    (True, "eyJ", r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
+    (True, "eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*"),
     (True, "npm_", r"[A-Za-z0-9]{30,}"),
     (True, "hf_", r"[A-Za-z0-9]{20,}"),
     (False, "dckr_pat_", r"[A-Za-z0-9_-]{16,}"),
@@ -128,8 +128,8 @@ def _mask_private_keys(text: str) -> str:
     begin = _pattern(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
     end = _pattern(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
     # Of a key that is cut off, the lines that are there.
-    margin = r"(?:\s|\\[nr]|[0-9]+[→\t])*+"
-    cut_off = _pattern(rf"(?:{margin}[A-Za-z0-9+/=]{{16,}}+)*+(?:{margin}[A-Za-z0-9+/=]*+\Z)?")
+    margin = r"(?:\s|\\[nr]|[0-9]+[→\t])*"
+    cut_off = _pattern(rf"(?:{margin}[A-Za-z0-9+/=]{{16,}})*(?:{margin}[A-Za-z0-9+/=]*\Z)?")
     pieces: list[str] = []
     done = 0
     closing = end.search(text)
