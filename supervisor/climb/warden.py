@@ -20,7 +20,7 @@ from supervisor.climb.recorder import Recorder
 from supervisor.climb.spending import Spending
 from supervisor.climb.stop import StopRequest
 from supervisor.decide.breach import ran_unasked
-from supervisor.decide.clearance import APPROVED, Circumstances, clearance, needs_a_person, out_of_slots
+from supervisor.decide.clearance import APPROVED, COOLDOWN, Circumstances, clearance, needs_a_person, out_of_slots
 from supervisor.errors import ConfigError, Conflict
 from supervisor.guard.bounds import ANSWER_SECONDS
 from supervisor.model.cycle import EventKind, NewEvent
@@ -91,6 +91,8 @@ class Warden:
             if self._regime.waits:
                 await self._answer_of_a_person(approval)
                 decision, _ = await insist(_STORE_PATIENCE_SECONDS, self._decide, call)
+        if decision.rule == COOLDOWN:
+            self._tell(f"Tier {self._session.tier} was kept from acting: {decision.sentence}", Level.WARNING)
         # Known before the CLI is: the result of a call it lets through may come at once.
         self._answers[call.tool_use_id] = decision
         return decision
@@ -193,11 +195,7 @@ class Warden:
         slot = self._ladder.store.take_slot(
             actions=decision.actions, limits=limits, session=self._session.id, tool_use_id=call.tool_use_id
         )
-        if not isinstance(slot, Refused):
-            return decision
-        refusal = out_of_slots(slot, self._ladder.clock())
-        self._tell(f"Tier {self._session.tier} was kept from acting: {refusal.sentence}", Level.WARNING)
-        return refusal
+        return out_of_slots(slot, self._ladder.clock()) if isinstance(slot, Refused) else decision
 
     def _asked(self, call: ToolCall, fingerprint: str) -> Approval | None:
         """What a person was asked about this call; nothing when it then was another one under the same id."""
