@@ -186,13 +186,13 @@ def without_defer(found: Runtime) -> Runtime:
 
 
 @pytest.mark.parametrize("approved", [True, False], ids=["approved", "refused"])
-def test_where_a_call_cannot_be_put_off_the_hook_waits_for_the_answer(tmp_path, cli, approved):
+def test_where_a_call_cannot_be_put_off_the_hook_waits_for_the_answer(tmp_path, new_cli, approved):
     def see(progress: object, settings: Any) -> None:
         if isinstance(progress, Notice) and "asks for approval" in progress.text:
             with open_store(settings.database_url()) as store:
                 store.decide_approval(1, approved=approved, by="ada", reason="no", now=dt.datetime.now(dt.UTC))
 
-    done = play(tmp_path, cli, bash("touch made"), FINE, config=ASKS, runtime=without_defer, see=see)
+    done = play(tmp_path, new_cli, bash("touch made"), FINE, config=ASKS, runtime=without_defer, see=see)
 
     assert done.chain.cycle.status is CycleStatus.HEALTHY
     assert len(done.sessions) == 1
@@ -200,9 +200,9 @@ def test_where_a_call_cannot_be_put_off_the_hook_waits_for_the_answer(tmp_path, 
     assert done.store.approval(1).status is (ApprovalStatus.USED if approved else ApprovalStatus.DENIED)
 
 
-def test_where_a_call_cannot_be_put_off_no_answer_in_time_is_a_refusal(tmp_path, cli):
+def test_where_a_call_cannot_be_put_off_no_answer_in_time_is_a_refusal(tmp_path, new_cli):
     config = ASKS + "[guard]\napproval_minutes = 0.01\n"
-    done = play(tmp_path, cli, bash("touch made"), FINE, config=config, runtime=without_defer)
+    done = play(tmp_path, new_cli, bash("touch made"), FINE, config=config, runtime=without_defer)
 
     assert made(tmp_path) == []
     assert done.store.approval(1).status is ApprovalStatus.EXPIRED
@@ -360,9 +360,9 @@ def test_a_usage_limit_pauses_until_its_reset_and_then_goes_on(tmp_path, cli):
 
 
 @pytest.mark.parametrize("start_tier", [1, 3])
-def test_a_dry_run_changes_nothing_on_any_tier_and_says_what_would_have_run(tmp_path, cli, start_tier):
+def test_a_dry_run_changes_nothing_on_any_tier_and_says_what_would_have_run(tmp_path, new_cli, start_tier):
     scenario = scripts(*((bash("echo look"), bash("systemctl restart web"), FINE) for _ in range(3)))
-    done = asyncio.run(climb(tmp_path, cli, scenario, dry_run=True, start_tier=start_tier))
+    done = asyncio.run(climb(tmp_path, new_cli, scenario, dry_run=True, start_tier=start_tier))
 
     assert [verdict for verdict, _ in verdicts(done)] == ["allow", "deny"]
     last = done.store.calls(done.sessions[0].id)[-1]
@@ -372,10 +372,10 @@ def test_a_dry_run_changes_nothing_on_any_tier_and_says_what_would_have_run(tmp_
     assert done.store.cooldowns(done.settings.cooldown_limits()) == []
 
 
-def test_a_damaged_cooldown_file_is_rebuilt_and_reported(tmp_path, cli):
+def test_a_damaged_cooldown_file_is_rebuilt_and_reported(tmp_path, new_cli):
     (tmp_path / "state").mkdir(mode=0o700)
     (tmp_path / "state" / "cooldown.json").write_text('{"schema": "half')
-    done = play(tmp_path, cli, FINE)
+    done = play(tmp_path, new_cli, FINE)
 
     assert json.loads((done.state / "cooldown.json").read_text()) == {
         "schema": "opsladder.cooldowns/1",
@@ -384,10 +384,10 @@ def test_a_damaged_cooldown_file_is_rebuilt_and_reported(tmp_path, cli):
     assert any("damaged" in e.text for e in done.events(EventKind.NOTICE))
 
 
-def test_two_healthy_cycles_in_a_row_end_a_cooldown(tmp_path, cli):
-    play(tmp_path, cli, bash("systemctl restart web"), FINE, config=REPAIRS)
-    limits = play(tmp_path, cli, FINE, config=REPAIRS)
+def test_two_healthy_cycles_in_a_row_end_a_cooldown(tmp_path, new_cli):
+    play(tmp_path, new_cli, bash("systemctl restart web"), FINE, config=REPAIRS)
+    limits = play(tmp_path, new_cli, FINE, config=REPAIRS)
     assert [use.used for use in limits.store.cooldowns(limits.settings.cooldown_limits())] == [1]
 
-    last = play(tmp_path, cli, FINE, config=REPAIRS)
+    last = play(tmp_path, new_cli, FINE, config=REPAIRS)
     assert last.store.cooldowns(last.settings.cooldown_limits()) == []
