@@ -133,10 +133,11 @@ async def _attend(
 ) -> SessionEnd:
     settings, running = ladder.settings, launched.running
     tier = settings.tiers[session.tier - 1]
+    halt = stop.for_run()
     writing: asyncio.Task[None] | None = None
     preparing: asyncio.Task[None] | None = None
     try:
-        warden = await insist(ladder.store_patience_seconds, _warden, ladder, session, launched, recorder, stop, limits)
+        warden = await insist(ladder.store_patience_seconds, _warden, ladder, session, launched, recorder, halt, limits)
 
         def on_event(event: StreamEvent) -> None:
             recorder.on_event(event)
@@ -160,7 +161,7 @@ async def _attend(
                     overload_wait_seconds=settings.claude.overload_wait_seconds,
                 ),
                 on_event=on_event,
-                stop=stop.event,
+                stop=halt.event,
                 copy_to=stream_path(settings.state.dir, session.id),
             )
     finally:
@@ -172,7 +173,7 @@ async def _attend(
             [problem] = await asyncio.gather(writing, return_exceptions=True)
             if isinstance(problem, Exception):
                 logger.error("The session could not be recorded", extra={"session": session.id}, exc_info=problem)
-    ended = stop.ended if gone.ended is Ended.INTERRUPTED else gone.ended
+    ended = halt.ended if gone.ended is Ended.INTERRUPTED else gone.ended
     end = conclude(
         session,
         recorder.gatherer.transcript(),
