@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers pytest bench wheel clean
+.PHONY: help install demo test lint types layers pytest kills bench wheel clean
 
 help:
 	@sed -n '1,3s/^# *//p' Makefile
@@ -45,6 +45,11 @@ layers: $(VENV)/.dev
 
 pytest: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+# The supervisor killed at every commit and at random instants, for about half an hour.
+KILLS ?= 500
+kills: $(VENV)/.dev
+	$(BIN)/python -m tests.climb.kill_loop --count $(KILLS)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench

@@ -1,16 +1,19 @@
-"""The entrance: run the benchmarks that are named, or all. Prints to stdout."""
+"""The entrance: run the benchmarks that are named, or all but the long ones. Prints to stdout."""
 
 import os
 import platform
 import sys
 
-from bench import calls, guard, ladder, stream
+from bench import calls, guard, ladder, records, stream, sweep
 
-_BENCHMARKS = {"ladder": ladder.run, "stream": stream.run, "calls": calls.run, "guard": guard.run}
+_SHORT = {"ladder": ladder.run, "stream": stream.run, "calls": calls.run, "guard": guard.run}
+# These take minutes to prepare, so they are run only when they are named.
+_LONG = {"records": records.run, "sweep": sweep.run}
+_BENCHMARKS = _SHORT | _LONG
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or list(_BENCHMARKS)
+    wanted = sys.argv[1:] or list(_SHORT)
     if unknown := [name for name in wanted if name not in _BENCHMARKS]:
         sys.exit(f"There is no benchmark {unknown[0]!r}. There is: {', '.join(_BENCHMARKS)}.")
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, {_load()}", flush=True)

@@ -15,7 +15,9 @@ from supervisor.decide.masking import Masker
 from supervisor.durable import write_durably
 from supervisor.errors import HandoffInvalid
 from supervisor.model.cycle import Event, EventKind
+from supervisor.model.guarding import RecordedCall
 from supervisor.model.handoff import SCHEMA_VERSION, Check, Handoff
+from supervisor.model.permission import Verdict
 from supervisor.model.report import Action, Health, Report, ServiceState
 from supervisor.model.session import Reason, Session
 
@@ -38,8 +40,13 @@ def build(
     cooldown_state: Mapping[str, object],
     masker: Masker,
     now: datetime,
+    calls: Sequence[RecordedCall] = (),
+    cycle_id: int | None = None,
 ) -> Handoff:
     """The handoff from the last record of ``line``, which runs from the root of the work to the record handed off.
+
+    ``calls`` are what the guard let through: what the stream lost may be known from there. ``cycle_id`` is the cycle
+    that it is for, where that is not the cycle it comes from.
 
     Masked as if the records were not: they can be older than a secret's name in the configuration.
     """
@@ -50,7 +57,7 @@ def build(
     tiers = {s.id: s.tier for s in line}
     return Handoff(
         schema_version=SCHEMA_VERSION,
-        cycle_id=last.cycle_id,
+        cycle_id=cycle_id or last.cycle_id,
         from_session=last.id,
         from_tier=last.tier,
         recommended_tier=recommended_tier,
@@ -59,7 +66,7 @@ def build(
         escalation_reason=mask(newest.escalation_reason) if newest else "",
         services_affected=tuple(mask(name) for name in newest.affected) if newest else (),
         check_results=_services(newest, mask) if newest else (),
-        commands_run=_commands(events, tiers, mask),
+        commands_run=(*_commands(events, tiers, mask), *_unseen(calls, events, tiers, mask)),
         investigation_findings=_findings(line, events, tiers, mask),
         remediation_attempted=tuple(
             replace(action, service=mask(action.service), command=mask(action.command))
@@ -172,6 +179,24 @@ def _commands(events: Sequence[Event], tiers: Mapping[int, int], mask: Mask) -> 
             failed=result is None or bool(result.data.get("is_error")),
         )
     return tuple(newest.values())
+
+
+def _unseen(
+    calls: Sequence[RecordedCall], events: Sequence[Event], tiers: Mapping[int, int], mask: Mask
+) -> tuple[Check, ...]:
+    """The calls that were let through and of which the stream, cut off as it was, says nothing."""
+    seen = {str(e.data.get("tool_use_id")) for e in events if e.kind is EventKind.TOOL_USE}
+    return tuple(
+        Check(
+            tier=tiers[call.session_id],
+            tool=call.tool,
+            command=_short(mask(call.text), _COMMAND_LIMIT),
+            output=_NO_RESULT,
+            failed=True,
+        )
+        for call in calls
+        if call.verdict is Verdict.ALLOW and call.tool_use_id not in seen and call.session_id in tiers
+    )
 
 
 def _findings(

@@ -6,11 +6,15 @@ Sandboxed and strict: a template can neither reach into Python nor pass over a n
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from supervisor.errors import ConfigError
+from supervisor.model.report import Action
 
 _BLANK_LINES = re.compile(r"\n{3,}")
+# What an earlier cycle left behind takes no more room than this in a prompt, however much was done.
+_SINCE_LIMIT = 800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +22,7 @@ class Briefing:
     """Everything a tier's template may use.
 
     ``cooling`` says of each service how much of its cooldowns is used up, ``handoff`` is JSON text, ``lost`` says why a
-    session was not resumed.
+    session was not resumed, ``unfinished`` are calls that were cut off: how they ended is not known.
     """
 
     tier: int
@@ -31,6 +35,25 @@ class Briefing:
     instructions: str = ""
     handoff: str = ""
     lost: str = ""
+    unfinished: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What became of an incident since a tier looked at it: when that was, and what those above it did then.
+
+    ``last_cycle`` says how the last cycle ended and why, ``actions`` are the newest ones, in their order;
+    ``left_out`` counts the older ones. Names, commands and the summary are an agent's words.
+    """
+
+    services: tuple[str, ...]
+    opened_at: datetime
+    checked_at: datetime
+    cycles: int
+    last_cycle: str
+    actions: tuple[Action, ...] = ()
+    left_out: int = 0
+    summary: str = ""
 
 
 def system_prompt(path: Path) -> str:
@@ -61,9 +84,18 @@ class Prompts:
         """The prompt a tier is started with."""
         return self._render(template, asdict(briefing))
 
-    def again(self, *, why: str, dry_run: bool) -> str:
-        """What a run is told that goes on after a pause, in its own conversation."""
-        return self._render("continue.md", {"why": why, "dry_run": dry_run})
+    def again(self, briefing: Briefing, *, why: str) -> str:
+        """What a run is told that goes on after it was stopped, in its own conversation."""
+        return self._render("continue.md", {**asdict(briefing), "why": why})
+
+    def retry(self, briefing: Briefing) -> str:
+        """What a tier is told that an operator lets do its work again, in its own conversation."""
+        return self._render("retry.md", asdict(briefing))
+
+    def delta(self, briefing: Briefing, delta: Delta) -> str:
+        """What a tier is told that goes on in its session of an earlier cycle, because an incident is still open."""
+        times = {"checked_at": _utc(delta.checked_at), "opened_at": _utc(delta.opened_at)}
+        return self._render("delta.md", {**asdict(briefing), **times, "since": _since(delta)})
 
     def _render(self, template: str, values: Mapping[str, object]) -> str:
         from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
@@ -79,3 +111,27 @@ class Prompts:
         except TemplateError as error:
             raise ConfigError(f"The prompt {template} does not render: {error.message}.") from error
         return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+
+
+def _since(delta: Delta) -> str:
+    """The facts as JSON with nothing in it that could close the element it is put into, the oldest actions left out."""
+    from jinja2.utils import htmlsafe_json_dumps
+
+    for first in range(len(delta.actions) + 1):
+        left_out = delta.left_out + first
+        facts = {
+            "services": delta.services,
+            "cycles": delta.cycles,
+            "last_cycle": delta.last_cycle,
+            "actions_of_higher_tiers": [asdict(action) for action in delta.actions[first:]],
+            **({"older_actions_left_out": left_out} if left_out else {}),
+            "their_last_summary": delta.summary,
+        }
+        text = str(htmlsafe_json_dumps(facts, ensure_ascii=False))
+        if len(text) <= _SINCE_LIMIT:
+            break
+    return text
+
+
+def _utc(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%MZ}"

@@ -1,5 +1,6 @@
 """The README is true: every command line in it is run, and what it shows of files can be read."""
 
+import datetime as dt
 import re
 import shlex
 import shutil
@@ -14,12 +15,14 @@ from climber import bash, report, scripts
 from supervisor.rehearsal.scenario import Scenario, Script
 from supervisor.rehearsal.scenario_file import parse_scenario
 from supervisor.settings import load_settings
+from supervisor.store import open_store
 from tests.cli.command_line import CommandLine, command_line, scripted_api
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-# Each `opsladder` line with something that it has to print. 18 stands for any record, 7 for any approval.
+# Each `opsladder` line with something that it has to print. 18 stands for any record, 7 for any approval, 3 for any
+# incident.
 EXPECTED = {
     "opsladder init": "written  opsladder.toml",
     "opsladder doctor": "A cycle would run.",
@@ -36,17 +39,32 @@ EXPECTED = {
     "opsladder approvals": "Nothing waits for a person's approval.",
     "opsladder approve 7": "cycle 1 healthy, $",
     "opsladder deny 7 --reason 'not during business hours'": "cycle 1 healthy, $",
+    "opsladder retry 18": "resume (operator_retry)",
+    "opsladder stop 18": "cycle 1 is stopped.",
     "opsladder services": "✓ healthy",
+    "opsladder incidents": "web",
+    "opsladder incident 3": "Incident 1 default",
+    "opsladder reset": "nothing was dropped.",
+    "opsladder sweep": "Nothing to do.",
     "opsladder cycle --approve-budget": "healthy, $",
     "opsladder pause --reason 'the database moves'": "(the database moves).",
     "opsladder unpause": "Runs and tool calls go through again.",
     "opsladder db upgrade": "The schema is at ",
     "opsladder db check": "is up to date.",
+    "opsladder backup records.gz": "verified",
+    "opsladder restore records.gz": "verified",
 }
 ANY_RECORD = "18"
 ANY_APPROVAL = "7"
+ANY_INCIDENT = "3"
 # These change how all that follows goes, so each is run in a place of its own, after a command with its exit code.
-BEFORE = {"approve": ("cycle", 4), "deny": ("cycle", 4), "pause": ("services", 0), "unpause": ("pause", 0)}
+BEFORE = {
+    "approve": ("cycle", 4),
+    "deny": ("cycle", 4),
+    "stop": ("cycle", 4),
+    "pause": ("services", 0),
+    "unpause": ("pause", 0),
+}
 ASKS = """
 [[tiers]]
 name = "observe"
@@ -111,13 +129,15 @@ def test_an_extra_that_is_mentioned_exists(extra: str) -> None:
 
 @pytest.fixture(scope="module")
 def opsladder(tmp_path_factory: pytest.TempPathFactory, new_cli: Path) -> Iterator[CommandLine]:
-    """A place where everything works and one cycle has run."""
+    """A place where everything works, one cycle has run and there was an incident."""
     scenario = scripts((bash("echo looked"), report(False)))
     with scripted_api(scenario, tiers=(1,)) as base_url:
         opsladder = command_line(
             tmp_path_factory.mktemp("readme"), base_url=base_url, OPSLADDER_CLAUDE__BIN=str(new_cli)
         )
         assert opsladder.run("cycle").exit_code == 0
+        with open_store(f"sqlite:///{opsladder.state}/opsladder.db") as store:
+            store.judge_cycle(1, trouble=["web"], reopen_within=dt.timedelta(hours=4), now=dt.datetime.now(dt.UTC))
         yield opsladder
 
 
@@ -125,11 +145,18 @@ def is_run_apart(line: str) -> bool:
     return shlex.split(line)[1] in BEFORE
 
 
+def is_a_restore(line: str) -> bool:
+    return shlex.split(line)[1] == "restore"
+
+
 @pytest.mark.xdist_group("readme")
-@pytest.mark.parametrize("line", [line for line in lines_of("opsladder") if not is_run_apart(line)])
+@pytest.mark.parametrize(
+    "line", [line for line in lines_of("opsladder") if not is_run_apart(line) and not is_a_restore(line)]
+)
 def test_a_command_line_does_what_it_says(opsladder: CommandLine, line: str) -> None:
     records = opsladder.run("chains", "--json", "--status", "healthy").document["chains"][-1]["sessions"]
-    _, *arguments = (str(records[0]["id"]) if word == ANY_RECORD else word for word in shlex.split(line))
+    meant = {ANY_RECORD: str(records[0]["id"]), ANY_INCIDENT: "1"}
+    _, *arguments = (meant.get(word, word) for word in shlex.split(line))
 
     done = opsladder.run(*arguments)
 
@@ -137,9 +164,23 @@ def test_a_command_line_does_what_it_says(opsladder: CommandLine, line: str) -> 
     assert EXPECTED[line] in done.out
 
 
+@pytest.mark.xdist_group("readme")
+@pytest.mark.parametrize("line", [line for line in lines_of("opsladder") if is_a_restore(line)])
+def test_a_restore_brings_the_records_to_another_place(opsladder: CommandLine, tmp_path: Path, line: str) -> None:
+    _, *arguments, file = shlex.split(line)
+    elsewhere = command_line(tmp_path)
+    assert opsladder.run("backup", str(elsewhere.work / file)).exit_code == 0
+
+    done = elsewhere.run(*arguments, file)
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert EXPECTED[line] in done.out
+    assert elsewhere.run("chains").out == opsladder.run("chains").out
+
+
 @pytest.mark.parametrize("line", [line for line in lines_of("opsladder") if is_run_apart(line)])
 def test_a_command_line_with_consequences_does_what_it_says(tmp_path: Path, new_cli: Path, line: str) -> None:
-    _, *arguments = ("1" if word == ANY_APPROVAL else word for word in shlex.split(line))
+    _, *arguments = ("1" if word in (ANY_APPROVAL, ANY_RECORD) else word for word in shlex.split(line))
     before, code = BEFORE[arguments[0]]
     turns = ((bash("touch made"),), (report(False),))
     attempts = tuple(Script(tier=1, attempt=number, turns=played) for number, played in enumerate(turns, start=1))

@@ -28,7 +28,10 @@ _CANCELLED = "<tool_use_error>Cancelled"
 
 
 class Gatherer:
-    """Takes events one by one; ``transcript`` may be asked for at any time."""
+    """Takes events one by one; ``transcript`` may be asked for at any time.
+
+    ``results`` says of each tool call that was answered whether it failed.
+    """
 
     def __init__(self) -> None:
         self._init: Init | None = None
@@ -48,6 +51,7 @@ class Gatherer:
         self._unreadable = 0
         self._session_ids: dict[str, None] = {}
         self._tokens = Tokens()
+        self.results: dict[str, bool] = {}
 
     @property
     def tokens_so_far(self) -> Tokens:
@@ -129,6 +133,7 @@ class Gatherer:
         if event.tool_use_id in self._structured_calls:
             return
         self._answered += 1
+        self.results[event.tool_use_id] = event.is_error
         if not event.is_error:
             return
         if event.text.startswith(_REFUSALS):

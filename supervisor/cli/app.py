@@ -214,6 +214,93 @@ def session(
         show_session(config, record=record, follow=follow, as_json=as_json)
 
 
+@app.command(short_help="List trouble that lasts over several cycles.")
+def incidents(
+    config: Config = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many.")] = 20,
+    status: Annotated[str | None, typer.Option("--status", metavar="S", help="Only these: open or closed.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List incidents, those that changed last first. One is trouble with some services, over all cycles that met it."""
+    with exit_with():
+        from supervisor.cli.incidents import show_incidents
+
+        show_incidents(config, limit=limit, status=status, as_json=as_json)
+
+
+@app.command(short_help="Show one incident: its cycles, actions and cost.")
+def incident(
+    incident_id: Annotated[int, typer.Argument(metavar="ID", help="Which one; `opsladder incidents` lists them.")],
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one incident as a timeline: each cycle that met it, how it ended, what was done and what it cost."""
+    with exit_with():
+        from supervisor.cli.incidents import show_incident
+
+        show_incident(config, incident_id=incident_id, as_json=as_json)
+
+
+@app.command(short_help="Drop the sessions kept for open incidents.")
+def reset(
+    schedule: Annotated[
+        str | None, typer.Argument(metavar="SCHEDULE", help="Only those of this schedule; all if not given.")
+    ] = None,
+    incident_id: Annotated[
+        int | None, typer.Option("--incident", metavar="ID", help="Only those of this incident.")
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Drop the sessions kept for open incidents, so that the next cycle begins with a fresh conversation.
+
+    Records and incidents stay as they are.
+    """
+    with exit_with():
+        from supervisor.cli import incidents as kept
+
+        kept.reset(config, schedule=schedule, incident_id=incident_id)
+
+
+@app.command(short_help="Run a record's tier again and go on from there.")
+def retry(
+    record: Annotated[int, typer.Argument(metavar="ID", help="The session record.")],
+    config: Config = None,
+    fresh_session: Annotated[
+        bool, typer.Option("--fresh-session", help="Resume nothing: hand every tier its context in writing.")
+    ] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a record's tier again, in its own conversation where that can be resumed, and go on from there.
+
+    It is a cycle of its own. What had been built on the record stays readable, but nothing goes on from it any more.
+
+    Exit codes are those of `cycle`.
+    """
+    with exit_with():
+        from supervisor.cli.retry import Retry
+        from supervisor.cli.retry import retry as run_again
+
+        asked = Retry(record=record, fresh_session=fresh_session, as_json=as_json, verbose=verbose)
+        raise typer.Exit(run_again(config, asked))
+
+
+@app.command(short_help="End a running record and its processes.")
+def stop(
+    record: Annotated[int, typer.Argument(metavar="ID", help="The session record.")],
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a running record with its whole process tree, and its cycle with it; or end a cycle that waits.
+
+    Nothing goes on from it by itself; `opsladder retry ID` does.
+    """
+    with exit_with():
+        from supervisor.cli.stop import stop as end_record
+
+        end_record(config, record, as_json=as_json)
+
+
 @app.command(short_help="Show the health and the cooldowns of services.")
 def services(config: Config = None, as_json: AsJson = False) -> None:
     """Show how each service was last reported, and which repairs of it are in cooldown."""
@@ -304,6 +391,53 @@ def cost(
         from supervisor.cli.show import show_cost
 
         show_cost(config, since=since, by=by, as_json=as_json)
+
+
+@app.command(short_help="Expire, archive and prune what is past its time.")
+def sweep(config: Config = None, as_json: AsJson = False) -> None:
+    """Expire idle sessions, archive old messages, prune old records and archives, remove files left behind.
+
+    What that is, [continuity] and [retention] of the configuration say. Nothing that runs, is paused or belongs to an
+    open incident is touched, and no totals are lost. Safe at any time, and to be cut off; meant for cron.
+    """
+    with exit_with():
+        from supervisor.cli.sweep import run_sweep
+
+        run_sweep(config, as_json=as_json)
+
+
+@app.command(short_help="Write all records into a file, while they are in use.")
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file; none is overwritten.")],
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write all records as they are at this moment into FILE, and read it back to verify it. Nothing has to stop.
+
+    Example: `opsladder backup /var/backups/opsladder.gz`
+    """
+    with exit_with():
+        from supervisor.cli.backup import back_up
+
+        back_up(config, file, as_json=as_json)
+
+
+@app.command(short_help="Put the records of a backup into an empty database.")
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `opsladder backup` wrote.")],
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put the records of a backup into the configured database, all or nothing, and compare them with FILE.
+
+    The database must not hold records. It may be of the other kind: SQLite's records can go into PostgreSQL and back.
+
+    Example: `opsladder restore /var/backups/opsladder.gz`
+    """
+    with exit_with():
+        from supervisor.cli.backup import restore as put_back
+
+        put_back(config, file, as_json=as_json)
 
 
 @db.command("upgrade")

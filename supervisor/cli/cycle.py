@@ -29,7 +29,10 @@ from supervisor.settings import Settings, settings_from_process
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleOptions:
-    """What the command line asks for. ``paused_cycle`` is one to go on with, instead of beginning another."""
+    """What the command line asks for.
+
+    ``paused_cycle`` is one to go on with, instead of beginning another; ``retry_of`` a session record to do again.
+    """
 
     schedule: str | None = None
     dry_run: bool = False
@@ -39,6 +42,8 @@ class CycleOptions:
     fresh_session: bool = False
     approve_budget: bool = False
     paused_cycle: int | None = None
+    retry_of: int | None = None
+    by: str | None = None
     as_json: bool = False
     verbose: bool = False
 
@@ -90,23 +95,14 @@ async def climb_once(
     stop = StopRequest()
     with _signals_ask(stop):
         runtime = await find_runtime(settings)
-        beginning = options.paused_cycle is None
+        beginning = options.paused_cycle is None and options.retry_of is None
         warm = await _boot_ahead(settings, runtime, options.start_tier, dry_run) if beginning else None
         try:
             from supervisor.climb.cycle import run_cycle
-            from supervisor.climb.ladder import CycleRequest, Ladder
-            from supervisor.prompts import Prompts
-            from supervisor.store import open_store
+            from supervisor.climb.ladder import CycleRequest
 
             settings.check_rules()
-            store = open_store(settings.database_url())
-            ladder = Ladder(
-                settings=settings,
-                store=store,
-                runtime=runtime,
-                prompts=Prompts(settings.prompt_dirs),
-                watch=watch,
-            )
+            ladder = make_ladder(settings, runtime, watch)
             request = CycleRequest(
                 schedule=schedule,
                 trigger=trigger,
@@ -117,11 +113,28 @@ async def climb_once(
                 force_fresh=options.fresh_session,
                 approve_budget=options.approve_budget,
                 paused_cycle=options.paused_cycle,
+                retry_of=options.retry_of,
+                by=options.by,
             )
             return await run_cycle(ladder, request, warm=warm, stop=stop)
         finally:
             if warm is not None:
                 await warm.end(settings.claude.end_grace_seconds)
+
+
+def make_ladder(settings: Settings, runtime: Runtime, watch: Watch) -> "Ladder":
+    """The tools of a climb, with the store open."""
+    from supervisor.climb.ladder import Ladder
+    from supervisor.prompts import Prompts
+    from supervisor.store import open_store
+
+    return Ladder(
+        settings=settings,
+        store=open_store(settings.database_url()),
+        runtime=runtime,
+        prompts=Prompts(settings.prompt_dirs),
+        watch=watch,
+    )
 
 
 def prepare_state(settings: Settings) -> None:
@@ -180,5 +193,7 @@ def _signals_ask(stop: StopRequest) -> Iterator[None]:
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from supervisor.climb.ladder import Ladder
 
     Climb = Callable[[Watch], Chain]

@@ -1,6 +1,7 @@
 """`opsladder doctor`: would a cycle work, and if not, what is the remedy. Changes nothing. Called from ``app``."""
 
 import asyncio
+import datetime as dt
 import json
 import os
 import tempfile
@@ -17,7 +18,7 @@ from supervisor.climb.brief import LOST
 from supervisor.errors import ConfigError, OpsladderError
 from supervisor.model.runtime import Runtime
 from supervisor.model.session import Reason
-from supervisor.prompts import Briefing, Prompts
+from supervisor.prompts import Briefing, Delta, Prompts
 from supervisor.rehearsal.measure import FixedSize, measure_fixed_sizes
 from supervisor.settings import Settings, settings_from_process
 
@@ -129,6 +130,10 @@ def _credentials(settings: Settings) -> Finding:
     )
 
 
+_LONG_AGO = dt.datetime.fromtimestamp(0, dt.UTC)
+_AN_INCIDENT = Delta(services=("web",), opened_at=_LONG_AGO, checked_at=_LONG_AGO, cycles=1, last_cycle="unresolved")
+
+
 def _prompts(settings: Settings) -> Finding:
     prompts = Prompts(settings.prompt_dirs)
     longest = 0
@@ -146,6 +151,9 @@ def _prompts(settings: Settings) -> Finding:
                     lost=lost,
                 )
                 prompts.tier(tier.prompt, briefing)
+                prompts.again(briefing, why="the run was cut off")
+                prompts.retry(briefing)
+                prompts.delta(briefing, _AN_INCIDENT)
                 if tier.escalation_prompt:
                     longest = max(longest, len(prompts.tier(tier.escalation_prompt, briefing).encode()))
     if longest > _ESCALATION_TOKENS * _BYTES_PER_TOKEN:

@@ -14,13 +14,13 @@ from supervisor.cli.screen import Screen
 from supervisor.cli.show import find, recorded
 from supervisor.cli.tree import session_lines
 from supervisor.errors import OpsladderError
-from supervisor.model.cycle import Chain, Event, EventKind
+from supervisor.model.cycle import Chain, Cycle, Event, EventKind
 from supervisor.model.document import resume_saving, session_document
 from supervisor.model.guarding import RecordedCall
 from supervisor.model.permission import Verdict
 from supervisor.model.report import Level
 from supervisor.model.session import UNFINISHED, Session
-from supervisor.settings import settings_from_process
+from supervisor.settings import Settings, settings_from_process
 
 if TYPE_CHECKING:
     from supervisor.store import Store
@@ -45,7 +45,8 @@ _LABELS = {
 
 def show_session(config: Path | None, *, record: int, follow: bool, as_json: bool) -> None:
     """Print the record; with ``follow`` while it grows, or with ``as_json`` as one document once it is over."""
-    store = recorded(settings_from_process(config))
+    settings = settings_from_process(config)
+    store = recorded(settings)
     session = find(store.session, record)
     follow = follow and session.status in UNFINISHED
     if as_json:
@@ -54,10 +55,16 @@ def show_session(config: Path | None, *, record: int, follow: bool, as_json: boo
                 pass
             session = store.session(record)
         events = store.events(session_id=record)
-        print(json.dumps(session_document(session, store.chain(session.cycle_id), events, store.calls(record))))
+        chain = store.chain(session.cycle_id)
+        document = session_document(session, chain, events, store.calls(record), store.history(session_id=record))
+        print(json.dumps({**document, "archive": _archive(settings, chain.cycle)}))
         return
     screen = Screen()
     _print_head(screen, session, store)
+    if archive := _archive(settings, store.cycle(session.cycle_id)):
+        screen.print("Its messages and tool calls were archived:", highlight=False)
+        # A line of its own, and whole: it is there to be copied.
+        screen.print(Text(archive if Path(archive).exists() else f"{archive} (not here)"), soft_wrap=True)
     account = _Account(screen, lambda: store.calls(record))
     for event in _while_it_grows(store, session) if follow else store.events(session_id=record):
         account.tell(event)
@@ -65,6 +72,16 @@ def show_session(config: Path | None, *, record: int, follow: bool, as_json: boo
     if follow:
         screen.print()
         _print_head(screen, store.session(record), store)
+
+
+def _archive(settings: Settings, cycle: Cycle) -> str | None:
+    """Where the messages of a record are that are no longer in the store."""
+    if cycle.archived_at is None:
+        return None
+    # Here, because few records are that old.
+    from supervisor.climb.archive_file import archive_path
+
+    return str(archive_path(settings.state.dir, cycle))
 
 
 class _Account:

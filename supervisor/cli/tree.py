@@ -18,8 +18,19 @@ def chain_tree(chain: Chain, extra: Extra | None = None, *, elapsed_seconds: flo
     nodes: dict[int, Tree] = {}
     for session in chain.sessions:
         above = nodes.get(session.parent_session_id, root) if session.parent_session_id is not None else root
-        nodes[session.id] = above.add(session_lines(session, extra(session) if extra else []))
+        more = [*_elsewhere(session, chain), *(extra(session) if extra else [])]
+        nodes[session.id] = above.add(session_lines(session, more))
     return root
+
+
+def _elsewhere(session: Session, chain: Chain) -> list[Text]:
+    """What sets a record apart from the rest of its tree: its cycle, and whether somebody began again above it."""
+    said = []
+    if session.cycle_id != chain.cycle.id:
+        said.append(Text(f"of cycle {session.cycle_id}", "bright_black"))
+    if session.epoch:
+        said.append(Text("superseded: a record above it was retried", "yellow"))
+    return said
 
 
 def cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
@@ -55,6 +66,8 @@ def session_lines(session: Session, extra: list[Text]) -> Text:
         f" ({session.reason.value})",
         (f"  record {session.id}", "bright_black"),
     )
+    if session.resumes:
+        line.append(f"  gone on with {words.several(session.resumes, 'time')}", "yellow")
     if session.status not in UNFINISHED:
         line.append(
             f"\n{words.session_cost(session)} · {words.duration(session.duration_seconds)} · "

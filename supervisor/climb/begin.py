@@ -1,4 +1,4 @@
-"""Begin a cycle, go on with a paused one, or say why neither. Writes to the store. Called from climb.cycle."""
+"""Begin a cycle, go on with one that waits, or say why neither. Writes to the store. Called from climb.cycle."""
 
 import asyncio
 from dataclasses import replace
@@ -8,13 +8,25 @@ from supervisor.climb.outlook import policy_for, surroundings
 from supervisor.climb.owner import this_process
 from supervisor.decide.next_step import next_step
 from supervisor.errors import Conflict
-from supervisor.model.cycle import Cycle, CycleStatus
+from supervisor.model.cycle import Chain, Cycle, CycleStatus
 from supervisor.model.step import Finish
 
 
 def for_cycle(request: CycleRequest, cycle: Cycle) -> CycleRequest:
-    """The request as the cycle has it: one that was paused goes on as it began."""
-    return replace(request, dry_run=cycle.dry_run, max_tier=cycle.max_tier or request.max_tier)
+    """The request as the cycle has it: one that waited goes on as it began, whoever goes on with it."""
+    asked = cycle.request
+    start_tier, retry_of = asked.get("start_tier"), asked.get("retry_of")
+    return replace(
+        request,
+        schedule=cycle.schedule,
+        trigger=cycle.trigger,
+        dry_run=cycle.dry_run,
+        max_tier=cycle.max_tier or request.max_tier,
+        start_tier=start_tier if isinstance(start_tier, int) else request.start_tier,
+        instructions=str(asked.get("instructions") or ""),
+        force_fresh=request.force_fresh or bool(asked.get("force_fresh")),
+        retry_of=retry_of if isinstance(retry_of, int) else None,
+    )
 
 
 async def begin(ladder: Ladder, request: CycleRequest) -> Cycle:
@@ -37,21 +49,37 @@ async def begin(ladder: Ladder, request: CycleRequest) -> Cycle:
             now=ladder.clock(),
             fire_key=request.fire_key,
             max_tier=request.max_tier,
+            request=_kept(ladder, request),
+            retry_of=request.retry_of,
+            by=request.by,
         )
     except Conflict as conflict:
         return await _skip(ladder, request, "already_running", conflict.message)
 
 
+def _kept(ladder: Ladder, request: CycleRequest) -> dict[str, object]:
+    """What was asked for, for whoever has to go on with the cycle."""
+    return {
+        "start_tier": request.start_tier,
+        "instructions": ladder.settings.masker().text(request.instructions),
+        "force_fresh": request.force_fresh,
+        "retry_of": request.retry_of,
+    }
+
+
 async def _reopen(ladder: Ladder, request: CycleRequest) -> Cycle | None:
-    """The schedule's paused cycle, if it has one: opened again when it may go on, else a skipped cycle that says why.
+    """The schedule's waiting cycle, if it has one: opened again when it may go on, else a skipped one that says why.
 
     A schedule looks after one thing, and what was found there is still being dealt with: a second cycle beside the
-    paused one would find the same, and ask for the same again.
+    waiting one would find the same, and ask for the same again. Only a retry takes its place.
     """
     store = ladder.store
     if request.paused_cycle is not None:
-        return await asyncio.to_thread(store.reopen_cycle, request.paused_cycle, owner=this_process())
+        return await _open(ladder, request.paused_cycle)
     for chain in await asyncio.to_thread(store.chains, 1, CycleStatus.PAUSED, request.schedule):
+        if request.retry_of is not None:
+            await _give_up(ladder, chain, request)
+            return None
         now = ladder.clock()
         await asyncio.to_thread(store.expire_approvals, now)
         asked = for_cycle(request, chain.cycle)
@@ -60,8 +88,26 @@ async def _reopen(ladder: Ladder, request: CycleRequest) -> Cycle | None:
         if isinstance(step, Finish) and step.status is CycleStatus.PAUSED:
             detail = f"Cycle {chain.cycle.id} of this schedule is paused and comes first. {step.detail}"
             return await _skip(ladder, request, "paused", detail)
-        return await asyncio.to_thread(store.reopen_cycle, chain.cycle.id, owner=this_process())
+        return await _open(ladder, chain.cycle.id)
     return None
+
+
+async def _open(ladder: Ladder, cycle_id: int) -> Cycle:
+    return await asyncio.to_thread(
+        ladder.store.reopen_cycle, cycle_id, owner=this_process(), now=ladder.clock(), why="gone on"
+    )
+
+
+async def _give_up(ladder: Ladder, waiting: Chain, request: CycleRequest) -> None:
+    await asyncio.to_thread(
+        ladder.store.finish_cycle,
+        waiting.cycle.id,
+        status=CycleStatus.STOPPED,
+        reason="retried",
+        detail=f"Record {request.retry_of} was retried instead of going on here.",
+        now=ladder.clock(),
+        by=request.by,
+    )
 
 
 async def _skip(ladder: Ladder, request: CycleRequest, reason: str, detail: str) -> Cycle:

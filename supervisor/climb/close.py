@@ -1,17 +1,50 @@
-"""Record that a cycle is over, and why. Writes to the store. Called from climb.cycle and climb.recovery."""
+"""Record that a cycle is over or waits, and why. Writes to the store. Called from climb.cycle and climb.recovery."""
 
+import logging
 from dataclasses import replace
 
+from supervisor.climb.health import record_health, show_cooldowns
+from supervisor.climb.incident import settle_incident
 from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
-from supervisor.model.cycle import Cycle, CycleStatus, EventKind, NewEvent
+from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEvent
+from supervisor.model.progress import CycleEnded, Notice
 from supervisor.model.report import Level
 from supervisor.model.step import Finish
 
+logger = logging.getLogger(__name__)
 
-def interrupted(detail: str) -> Finish:
-    """How a cycle ends that nobody carries on."""
-    return Finish(status=CycleStatus.STOPPED, reason="interrupted", detail=detail, tell=True)
+
+def interrupted(cycle: Cycle, why: str) -> Finish:
+    """How a cycle waits that was cut off: the next cycle of its schedule goes on with it."""
+    detail = f"{why} The next cycle of {cycle.schedule} goes on with it."
+    return Finish(status=CycleStatus.PAUSED, reason="interrupted", detail=detail, tell=True)
+
+
+def stopped(by: str | None) -> Finish:
+    """How a cycle ends that a person wants no more of."""
+    return Finish(status=CycleStatus.STOPPED, reason="stopped", detail=f"The cycle was stopped by {by or 'a person'}.")
+
+
+async def finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
+    """Close a cycle, and keep what was learned from it."""
+    step = await close(ladder, cycle, step)
+    logger.log(
+        logging.WARNING if step.tell else logging.INFO,
+        "Cycle finished",
+        extra={"cycle": cycle.id, "status": step.status.value, "reason": step.reason},
+    )
+    patience = ladder.store_patience_seconds
+    chain = await insist(patience, ladder.store.chain, cycle.id)
+    if step.status is not CycleStatus.PAUSED:
+        await insist(patience, record_health, ladder, chain)
+        if await insist(patience, settle_incident, ladder, chain) is not None:
+            chain = await insist(patience, ladder.store.chain, cycle.id)
+    await insist(patience, show_cooldowns, ladder, cycle.id)
+    if step.tell:
+        ladder.watch(Notice(text=step.detail))
+    ladder.watch(CycleEnded(chain=chain, finish=step))
+    return chain
 
 
 async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:

@@ -11,9 +11,11 @@ from dataclasses import replace
 from supervisor import handoff as handoffs
 from supervisor.climb.begin import begin, for_cycle
 from supervisor.climb.brief import brief
-from supervisor.climb.close import close, interrupted
+from supervisor.climb.close import close, finish, interrupted, stopped
 from supervisor.climb.files import discard_handoffs, handoff_dir
-from supervisor.climb.health import in_words, record_health, show_cooldowns
+from supervisor.climb.health import in_words, show_cooldowns
+from supervisor.climb.heartbeat import beating
+from supervisor.climb.incident import delta
 from supervisor.climb.insist import insist
 from supervisor.climb.ladder import CycleRequest, Ladder, unfailing
 from supervisor.climb.launch import Launched
@@ -25,14 +27,19 @@ from supervisor.decide.next_step import next_step
 from supervisor.errors import HandoffInvalid, StoreError
 from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEvent
 from supervisor.model.outcome import Ended
+from supervisor.model.permission import Verdict
 from supervisor.model.progress import CycleEnded, CycleStarted, Notice, TierDecided
-from supervisor.model.session import ContinuityKind, Session
+from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
 from supervisor.model.step import Finish, RunTier
+from supervisor.prompts import Delta
 
 logger = logging.getLogger(__name__)
 
 HANDOFF_INVALID = "handoff_invalid"
 SUPERVISOR_ERROR = "supervisor_error"
+# So many records of a line are handed on; what is further up has been superseded by what came after it.
+_LINE = 12
+_CALL_LENGTH = 300
 
 
 async def run_cycle(
@@ -51,9 +58,11 @@ async def run_cycle(
             return skipped
         ladder.watch(CycleStarted(cycle=cycle))
         try:
-            return await _climb(ladder, request, cycle, warm, stop)
+            async with beating(ladder, cycle, stop):
+                return await _climb(ladder, request, cycle, warm, stop)
         except BaseException as error:
-            await _break_off(ladder, cycle, error)
+            if stop.ended is not Ended.DISOWNED:
+                await _break_off(ladder, cycle, error)
             raise
     finally:
         if warm is not None:
@@ -71,50 +80,85 @@ async def _climb(
         now = ladder.clock()
         step = next_step(chain, policy, around, now=now)
         if isinstance(step, RunTier) and stop.event.is_set():
-            step = _stopped(stop)
+            step = _stopped(cycle, stop)
         if isinstance(step, Finish):
-            return await _finish(ladder, cycle, step)
+            return await finish(ladder, cycle, step)
         await insist(patience, store.append_events, cycle.id, [_decision(step, now)])
         _log_decision(cycle, step)
         ladder.watch(TierDecided(step=step, model=ladder.settings.tiers[step.tier - 1].model))
         try:
             cooling = in_words(await insist(patience, show_cooldowns, ladder, cycle.id))
+            parent = await insist(patience, _record, ladder, step.continuity.parent)
+            unfinished = await insist(patience, _unfinished, ladder, parent)
             try:
-                text = await insist(patience, _hand_off, ladder, chain, step, cooling, now)
+                text = await insist(patience, _hand_off, ladder, cycle, step, cooling, now)
             except (HandoffInvalid, OSError) as error:
-                return await _finish(ladder, cycle, _without_context(step, str(error)))
-            prompt = brief(ladder, request, step, handoff=text, cooling=cooling)
+                return await finish(ladder, cycle, _without_context(step, str(error)))
+            prompt = brief(
+                ladder,
+                request,
+                step,
+                handoff=text,
+                cooling=cooling,
+                unfinished=unfinished,
+                same_tier=parent is not None and parent.tier == step.tier,
+                since=await insist(patience, _since, ladder, step, parent),
+            )
             usable = warm if warm is not None and _fits(warm, step, cycle) else None
             await run_session(
-                ladder,
-                cycle,
-                step,
-                prompt=prompt,
-                parent=chain.by_id(step.continuity.parent),
-                warm=usable,
-                stop=stop,
-                limits=policy.budget,
+                ladder, cycle, step, prompt=prompt, parent=parent, warm=usable, stop=stop, limits=policy.budget
             )
         finally:
             discard_handoffs(ladder.settings.state.dir, cycle.id)
         warm = None
 
 
-def _stopped(stop: StopRequest) -> Finish:
-    if stop.ended is Ended.STORE_UNAVAILABLE:
-        return interrupted("No further tier was started, because the records could no longer be written.")
-    return interrupted("The cycle was interrupted.")
+def _stopped(cycle: Cycle, stop: StopRequest) -> Finish:
+    match stop.ended:
+        case Ended.STOPPED:
+            return stopped(cycle.stop_asked_by)
+        case Ended.STORE_UNAVAILABLE:
+            return interrupted(cycle, "No further tier was started, because the records could no longer be written.")
+        case _:
+            return interrupted(cycle, "The cycle was interrupted.")
+
+
+def _record(ladder: Ladder, record: int | None) -> Session | None:
+    return None if record is None else ladder.store.session(record)
+
+
+def _unfinished(ladder: Ladder, parent: Session | None) -> list[str]:
+    """The calls of a run that was cut off of which nobody knows how they ended."""
+    if parent is None or parent.status is SessionStatus.COMPLETED:
+        return []
+    calls = ladder.store.calls(parent.id)
+    return [f"{c.tool}: {_one_line(c.text)}" for c in calls if c.verdict is Verdict.ALLOW and c.outcome is None]
+
+
+def _since(ladder: Ladder, step: RunTier, parent: Session | None) -> Delta | None:
+    """What became of the incident that this run meets again."""
+    if step.continuity.reason is not Reason.SAME_INCIDENT or parent is None:
+        return None
+    incident = ladder.store.cycle(parent.cycle_id).incident
+    return None if incident is None else delta(ladder, ladder.store.incident(incident), parent)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _CALL_LENGTH else line[:_CALL_LENGTH] + "…"
 
 
 async def _break_off(ladder: Ladder, cycle: Cycle, error: BaseException) -> None:
     """Settle a cycle that cannot go on, as far as the store lets us; what it refuses, the next cycle settles."""
-    finish = interrupted(f"Cycle {cycle.id} was broken off.")
+    step = interrupted(cycle, f"Cycle {cycle.id} was broken off.")
     if isinstance(error, Exception):
         detail = f"Cycle {cycle.id} was broken off by an error: {str(error) or type(error).__name__}"
-        finish = replace(finish, status=CycleStatus.FAILED, reason=SUPERVISOR_ERROR, detail=detail)
+        step = Finish(status=CycleStatus.FAILED, reason=SUPERVISOR_ERROR, detail=detail, tell=True)
     try:
         # What had to wait for the store has waited already.
-        await settle(replace(ladder, store_patience_seconds=0.0), cycle, finish)
+        hasty = replace(ladder, store_patience_seconds=0.0)
+        await settle(hasty, cycle)
+        ladder.watch(Notice(text=(await close(hasty, cycle, step)).detail))
     except StoreError as problem:
         logger.warning("The cycle stays open until the next one settles it", extra={"why": problem.message})
 
@@ -123,11 +167,11 @@ def _fits(warm: Launched, step: RunTier, cycle: Cycle) -> bool:
     return step.continuity.kind is ContinuityKind.FRESH and warm.tier == step.tier and warm.dry_run == cycle.dry_run
 
 
-def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, cooling: list[str], now: dt.datetime) -> str:
+def _hand_off(ladder: Ladder, cycle: Cycle, step: RunTier, cooling: list[str], now: dt.datetime) -> str:
     """Write the handoff a run needs and return it for its prompt; empty when it resumes or starts from nothing."""
-    if step.continuity.kind is not ContinuityKind.HANDOFF:
+    if step.continuity.kind is not ContinuityKind.HANDOFF or step.continuity.parent is None:
         return ""
-    line = _line_to(chain, step.continuity.parent)
+    line = ladder.store.line_to(step.continuity.parent, _LINE)
     events = [e for s in line for e in ladder.store.events(session_id=s.id)]
     handoff = handoffs.build(
         line,
@@ -137,11 +181,13 @@ def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, cooling: list[str], n
         cooldown_state={**ladder.settings.cooldown_rules(), "in_use": cooling},
         masker=ladder.settings.masker(),
         now=now,
+        calls=[c for s in line for c in ladder.store.calls(s.id)],
+        cycle_id=cycle.id,
     )
     path = handoffs.write(handoff_dir(ladder.settings.state.dir), handoff)
     text = path.read_text(encoding="utf-8")
     ladder.store.append_events(
-        chain.cycle.id,
+        cycle.id,
         [
             NewEvent(
                 kind=EventKind.HANDOFF,
@@ -152,16 +198,6 @@ def _hand_off(ladder: Ladder, chain: Chain, step: RunTier, cooling: list[str], n
         ],
     )
     return handoffs.for_prompt(text)
-
-
-def _line_to(chain: Chain, record: int | None) -> list[Session]:
-    """The records from the root of the work down to ``record``."""
-    line: list[Session] = []
-    session = chain.by_id(record)
-    while session is not None:
-        line.insert(0, session)
-        session = chain.by_id(session.parent_session_id)
-    return line
 
 
 def _without_context(step: RunTier, why: str) -> Finish:
@@ -207,24 +243,6 @@ def _log_decision(cycle: Cycle, step: RunTier) -> None:
             "threshold": plan.threshold,
         },
     )
-
-
-async def _finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
-    step = await close(ladder, cycle, step)
-    logger.log(
-        logging.WARNING if step.tell else logging.INFO,
-        "Cycle finished",
-        extra={"cycle": cycle.id, "status": step.status.value, "reason": step.reason},
-    )
-    patience = ladder.store_patience_seconds
-    chain = await insist(patience, ladder.store.chain, cycle.id)
-    if step.status is not CycleStatus.PAUSED:
-        await insist(patience, record_health, ladder, chain)
-    await insist(patience, show_cooldowns, ladder, cycle.id)
-    if step.tell:
-        ladder.watch(Notice(text=step.detail))
-    ladder.watch(CycleEnded(chain=chain, finish=step))
-    return chain
 
 
 def _as_finish(cycle: Cycle) -> Finish:

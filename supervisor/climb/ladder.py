@@ -57,7 +57,10 @@ class Ladder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleRequest:
-    """One cycle as someone asked for it. ``paused_cycle`` is one to go on with, instead of beginning another."""
+    """One cycle as someone asked for it.
+
+    ``paused_cycle`` is one to go on with, instead of beginning another; ``retry_of`` a session record to do again.
+    """
 
     schedule: str
     trigger: Trigger
@@ -68,4 +71,6 @@ class CycleRequest:
     force_fresh: bool = False
     approve_budget: bool = False
     paused_cycle: int | None = None
+    retry_of: int | None = None
+    by: str | None = None
     fire_key: str | None = field(default=None)

@@ -3,14 +3,20 @@
 import datetime as dt
 
 from supervisor.claude.transcript import transcript_on_disk
+from supervisor.climb.incident import FIRST_TIER, earlier_session
 from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.climb.spending import day_of
 from supervisor.decide.budget import Budget, extended
 from supervisor.decide.continuity import ContinuityPolicy, Surroundings
+from supervisor.decide.cut_off import left_no_trace
 from supervisor.decide.next_step import Policy
 from supervisor.model.cycle import Chain, EventKind
 from supervisor.model.guarding import ApprovalStatus
 from supervisor.model.outcome import Failure
+from supervisor.model.session import Reason, Session
+
+# So far up it is looked for a record that got anywhere.
+_LINE = 20
 
 
 def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
@@ -38,7 +44,9 @@ def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
 def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroundings:
     """Look at everything outside the chain that the next decision depends on. Reads disk and store."""
     settings, store = ladder.settings, ladder.store
-    ids = [s.session_id for s in chain.sessions if s.session_id]
+    earlier, occasion = _earlier(ladder, request, chain)
+    looked_at = [*chain.sessions, *([earlier] if earlier else [])]
+    ids = [s.session_id for s in looked_at if s.session_id]
     found = {session_id: transcript_on_disk(settings.agent_env, session_id) for session_id in ids}
     return Surroundings(
         runtime=ladder.runtime,
@@ -51,18 +59,32 @@ def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroun
         force_fresh=request.force_fresh,
         spent_today_usd=store.spent_since(day_of(ladder.clock())) if settings.budget.per_day_usd is not None else 0.0,
         switch=store.switch(),
-        approval=_answer(ladder, chain),
+        approvals=_answers(ladder, chain),
         usage_limit_resets_at=_resets_at(ladder, chain),
+        earlier=earlier,
+        occasion=occasion,
+        others=tuple(store.children(earlier.id)) if earlier else (),
     )
 
 
-def _answer(ladder: Ladder, chain: Chain) -> ApprovalStatus | None:
-    """How the question stands that the last record waits for."""
-    last = chain.sessions[-1] if chain.sessions else None
-    if last is None or last.failure is not Failure.APPROVAL:
-        return None
-    asked = ladder.store.approval_of_session(last.id)
-    return asked.status if asked else None
+def _earlier(ladder: Ladder, request: CycleRequest, chain: Chain) -> tuple[Session | None, Reason]:
+    """The record of an earlier cycle that the first run continues, and on what occasion."""
+    if not all(map(left_no_trace, chain.sessions)):
+        return None, Reason.FIRST_TIER
+    if request.retry_of is None:
+        # A dry run looks at what is there; it has no part in what is being done about it.
+        met = request.start_tier == FIRST_TIER and not request.dry_run
+        kept = earlier_session(ladder, request.schedule) if met else None
+        return kept, Reason.FIRST_TIER if kept is None else Reason.SAME_INCIDENT
+    line = ladder.store.line_to(request.retry_of, _LINE)
+    # A record that got nowhere has nothing to go on from; the one above it may have.
+    return next((s for s in reversed(line) if not left_no_trace(s)), line[-1]), Reason.OPERATOR_RETRY
+
+
+def _answers(ladder: Ladder, chain: Chain) -> dict[int, ApprovalStatus]:
+    """How the questions stand that records of this chain put before a person."""
+    asked = {s.id: ladder.store.approval_of_session(s.id) for s in chain.sessions if s.failure is Failure.APPROVAL}
+    return {record: approval.status for record, approval in asked.items() if approval}
 
 
 def _resets_at(ladder: Ladder, chain: Chain) -> dt.datetime | None:

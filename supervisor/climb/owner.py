@@ -1,11 +1,15 @@
 """Who runs a cycle, and whether it still lives. Reads /proc. Called from climb.cycle and climb.recovery."""
 
+import datetime as dt
 import os
 import socket
 from functools import cache
 from pathlib import Path
 
 from supervisor.store import Owner
+
+# An owner on another host that was silent for this long is taken for dead. Far longer than a store may be away.
+LEASE = dt.timedelta(minutes=5)
 
 _STATE, _START = 0, 19
 _DEAD = frozenset("ZXx")
@@ -21,11 +25,11 @@ def this_process() -> Owner:
 
 
 def is_gone(owner: Owner) -> bool:
-    """Whether an owner is known to be dead. An owner on another host cannot be judged from here."""
+    """Whether an owner is known to be dead. One on another host is, when its heartbeat is older than its lease."""
     name, _, boot = owner.host.partition(" ")
     here, _, this_boot = _host().partition(" ")
     if name != here:
-        return False
+        return owner.silent_for is not None and owner.silent_for > LEASE
     return boot != this_boot or _started(owner.pid) != owner.started
 
 

@@ -1,46 +1,43 @@
-"""Settle what a supervisor left behind when it died. Ends processes, reads streams, writes records. For climb.cycle.
+"""Go on with what a supervisor left behind that died. Does I/O. Called at the start of every cycle.
 
-A cycle belongs to the process that began it, known by host, pid and start time. When that process is gone, the CLI it
-started is ended with its whole tree, the records catch up from the raw stream the CLI had written, and the cycle is
-closed, so that its schedule is free again. The session ids stay: the work can be resumed.
+A running cycle names the process that owns it. When that process is gone, whoever notices takes the cycle over by
+compare-and-set, so that only one does. The CLI it started is ended with its whole tree, the records catch up from the
+raw stream the CLI had written, and then the cycle is what its records say: finished, or waiting to be gone on with by
+the next cycle of its schedule.
 """
 
 import asyncio
-import contextlib
 import datetime as dt
-import fcntl
 import logging
-import os
-import time
-from collections.abc import AsyncIterator
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from supervisor.claude.process import end_tree
-from supervisor.claude.stream import StreamParser
-from supervisor.climb.close import close, interrupted
+from supervisor.climb.begin import for_cycle
+from supervisor.climb.close import finish, interrupted, stopped
 from supervisor.climb.conclude import Departure, conclude
 from supervisor.climb.files import discard_handoffs, discard_stream, stream_path
 from supervisor.climb.insist import insist
-from supervisor.climb.ladder import Ladder
+from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.climb.launch import guard_places
-from supervisor.climb.owner import is_gone
+from supervisor.climb.outlook import policy_for, surroundings
+from supervisor.climb.owner import is_gone, this_process
 from supervisor.climb.recorder import Recorder
+from supervisor.climb.replay import replay_stream, replay_transcript
 from supervisor.climb.run import RUN_MARK, inherited_usage, price_table
-from supervisor.errors import Conflict, OpsladderError
+from supervisor.decide.next_step import next_step
+from supervisor.errors import Conflict
 from supervisor.guard.post import sweep_posts
 from supervisor.model.cycle import Cycle, EventKind
 from supervisor.model.outcome import Ended
-from supervisor.model.progress import Notice
+from supervisor.model.permission import Verdict
 from supervisor.model.session import UNFINISHED, Session
-from supervisor.model.step import Finish
+from supervisor.model.step import RunTier
 from supervisor.store import Owner, SessionEnd
 
 logger = logging.getLogger(__name__)
 
-_CHUNK = 1 << 20
-_LOCK_FILE = "recovery.lock"
-_LOCK_POLL_SECONDS = 0.05
 # No process has this pid, so only the mark is looked for.
 _NO_PID = 0
 
@@ -48,65 +45,55 @@ _NO_PID = 0
 async def recover(ladder: Ladder) -> None:
     """Settle every running cycle whose owner is gone, and clear away the posts of runs that are."""
     await asyncio.to_thread(sweep_posts, guard_places(ladder.settings))
-    if not await asyncio.to_thread(_lost_cycles, ladder):
-        return
-    async with _one_at_a_time(ladder):
-        for cycle, owner in await asyncio.to_thread(_lost_cycles, ladder):
-            logger.warning("A cycle lost its supervisor", extra={"cycle": cycle.id, "pid": owner.pid})
-            detail = f"The supervisor of cycle {cycle.id} (pid {owner.pid}) died in the middle of it."
-            try:
-                await settle(ladder, cycle, interrupted(detail))
-            except Conflict:
-                logger.info("The cycle was settled by another supervisor", extra={"cycle": cycle.id})
+    for cycle, owner in await asyncio.to_thread(_lost_cycles, ladder):
+        try:
+            await asyncio.to_thread(ladder.store.take_over, cycle.id, gone=owner, owner=this_process())
+        except Conflict:
+            logger.info("The cycle was taken over by another supervisor", extra={"cycle": cycle.id})
+            continue
+        logger.warning("A cycle lost its supervisor", extra={"cycle": cycle.id, "pid": owner.pid})
+        await settle(ladder, cycle)
+        await _wait_or_finish(ladder, cycle, owner)
 
 
-async def settle(ladder: Ladder, cycle: Cycle, finish: Finish) -> None:
-    """End what still runs of a cycle that nobody carries on, complete its records, and close it."""
-    store, patience = ladder.store, ladder.store_patience_seconds
-    chain = await insist(patience, store.chain, cycle.id)
+async def settle(ladder: Ladder, cycle: Cycle) -> None:
+    """End what still runs of a cycle that nobody carries on, and complete its records."""
+    chain = await insist(ladder.store_patience_seconds, ladder.store.chain, cycle.id)
     for session in chain.sessions:
         if session.status in UNFINISHED:
             await _settle_session(ladder, session)
         # Also of a finished one: its supervisor may have died between the record and the file.
         discard_stream(ladder.settings.state.dir, session.id)
     discard_handoffs(ladder.settings.state.dir, cycle.id)
-    finish = await close(ladder, cycle, finish)
-    ladder.watch(Notice(text=finish.detail))
+
+
+async def _wait_or_finish(ladder: Ladder, cycle: Cycle, owner: Owner) -> None:
+    """Ask of a settled cycle what is next. What is left to do waits; a cycle with nothing left to do is over."""
+    patience = ladder.store_patience_seconds
+    if cycle.stop_asked_by is not None:
+        await finish(ladder, cycle, stopped(cycle.stop_asked_by))
+        return
+    chain = await insist(patience, ladder.store.chain, cycle.id)
+    request = for_cycle(_as_configured(ladder, cycle), cycle)
+    policy = await insist(patience, policy_for, ladder, request, chain)
+    around = await insist(patience, surroundings, ladder, request, chain)
+    step = next_step(chain, policy, around, now=ladder.clock())
+    if isinstance(step, RunTier):
+        step = interrupted(cycle, f"The supervisor of cycle {cycle.id} (pid {owner.pid}) died in the middle of it.")
+    await finish(ladder, cycle, step)
+
+
+def _as_configured(ladder: Ladder, cycle: Cycle) -> CycleRequest:
+    return CycleRequest(
+        schedule=cycle.schedule,
+        trigger=cycle.trigger,
+        dry_run=cycle.dry_run,
+        max_tier=ladder.settings.escalation.max_tier,
+    )
 
 
 def _lost_cycles(ladder: Ladder) -> list[tuple[Cycle, Owner]]:
     return [(cycle, owner) for cycle, owner in ladder.store.running_cycles() if is_gone(owner)]
-
-
-@contextlib.asynccontextmanager
-async def _one_at_a_time(ladder: Ladder) -> AsyncIterator[None]:
-    """Let one supervisor at a time catch records up: two that read one stream would write its events twice."""
-    path = ladder.settings.state.dir / _LOCK_FILE
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise OpsladderError(
-            f"What an earlier cycle left cannot be settled: {path} cannot be opened: {error.strerror}.",
-            remedy="Correct the owner of state.dir, or make room.",
-        ) from error
-    try:
-        deadline = time.monotonic() + ladder.store_patience_seconds
-        while not _locked(descriptor):
-            if time.monotonic() >= deadline:
-                logger.warning("Another supervisor keeps settling: not waited for", extra={"path": str(path)})
-                break
-            await asyncio.sleep(_LOCK_POLL_SECONDS)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 async def _settle_session(ladder: Ladder, session: Session) -> None:
@@ -131,10 +118,14 @@ async def _settle_session(ladder: Ladder, session: Session) -> None:
         patience_seconds=patience,
         catching_up=True,
     )
-    await asyncio.to_thread(_replay, stream_file, recorder)
+    told = await asyncio.to_thread(replay_stream, stream_file, recorder.on_event)
+    # Not what only the transcript tells: a call that we have just ended ourselves has a result there too.
+    results = dict(recorder.gatherer.results)
+    await asyncio.to_thread(replay_transcript, session, ladder.settings.agent_env, told, recorder.on_event)
     parent_id = session.parent_session_id
     parent = None if parent_id is None else await insist(patience, store.session, parent_id)
     transcript = recorder.gatherer.transcript()
+    await insist(patience, _end_calls, ladder, session, results)
     end = conclude(
         session,
         transcript,
@@ -146,7 +137,16 @@ async def _settle_session(ladder: Ladder, session: Session) -> None:
         last_message_at=recorder.last_message_at or session.last_message_at,
         now=ladder.clock(),
     )
+    end = replace(end, tool_calls=await insist(patience, store.call_counts, session.id))
     await recorder.finish(end if transcript.messages >= session.messages else _without_figures(end))
+
+
+def _end_calls(ladder: Ladder, session: Session, results: Mapping[str, bool]) -> None:
+    """Keep how calls ended whose result is in the stream; how the others ended stays unknown."""
+    for call in ladder.store.calls(session.id):
+        if call.tool_use_id in results and call.verdict is Verdict.ALLOW and call.outcome is None:
+            failed = results[call.tool_use_id]
+            ladder.store.end_call(session=session.id, tool_use_id=call.tool_use_id, failed=failed, now=ladder.clock())
 
 
 def _mark(ladder: Ladder, session: Session) -> str | None:
@@ -180,18 +180,3 @@ def _written_at(stream_file: Path) -> dt.datetime | None:
         return dt.datetime.fromtimestamp(stream_file.stat().st_mtime, dt.UTC)
     except FileNotFoundError:
         return None
-
-
-def _replay(stream_file: Path, recorder: Recorder) -> None:
-    """Read a stream as far as it was written; the last line may be half."""
-    try:
-        file = stream_file.open("rb")
-    except FileNotFoundError:
-        return
-    parser = StreamParser()
-    with file:
-        while chunk := file.read(_CHUNK):
-            for event in parser.feed(chunk):
-                recorder.on_event(event)
-        for event in parser.close():
-            recorder.on_event(event)

@@ -65,6 +65,7 @@ async def run_session(
         runtime_id=ladder.runtime.id,
         resumed_from=step.continuity.resume_session_id,
         prompt_bytes=len(prompt.encode()),
+        resumes=step.resumes,
         created_at=ladder.clock(),
     )
     session = await insist(patience, _create, ladder, new)
@@ -225,7 +226,7 @@ def _warden(
 
 def _leave(ladder: Ladder, paused: Session) -> Session:
     return or_find_it_done(
-        lambda: ladder.store.leave_paused(paused.id, SessionStatus.COMPLETED),
+        lambda: ladder.store.leave(paused.id, SessionStatus.COMPLETED, why="gone on", now=ladder.clock()),
         find=lambda: ladder.store.session(paused.id),
         is_ours=lambda found: found.status is SessionStatus.COMPLETED,
     )

@@ -105,8 +105,12 @@ class Warden:
 
     async def ended(self, end: CallEnd) -> None:
         """Keep how a call ended."""
-        if end.tool_use_id in self._answers:
+        if end.tool_use_id in self._answers and not self._cut_off(failed=end.failed):
             await asyncio.to_thread(self._end, end.tool_use_id, failed=end.failed)
+
+    def _cut_off(self, *, failed: bool) -> bool:
+        """Whether a call failed only because its run was being ended: what it had done by then nobody knows."""
+        return failed and self._stop.event.is_set()
 
     def settle(self) -> None:
         """Keep the end of calls whose result was in the stream, while the hook that says so came too late."""
@@ -238,7 +242,7 @@ class Warden:
 
     def _look_for_a_breach(self, result: ToolResult) -> None:
         answer = self._answers.get(result.tool_use_id)
-        if answer is not None and answer.verdict is Verdict.ALLOW:
+        if answer is not None and answer.verdict is Verdict.ALLOW and not self._cut_off(failed=result.is_error):
             self._results[result.tool_use_id] = result.is_error
         if answer is None and self._stop.event.is_set() and result.is_error:
             # An interrupted CLI says of the call that was being decided on that it did not run.

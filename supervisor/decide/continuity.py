@@ -46,20 +46,24 @@ class ContinuityPolicy:
 class Surroundings:
     """What is true outside the chain right now. Gathered by ``climb``.
 
-    ``transcripts`` says of a CLI session id whether its transcript is on disk; an id that is not in it could not be
-    checked. ``windows`` are by tier. ``approval`` is how the question stands that the last record waits for.
+    ``transcripts`` says of a CLI session id whether its transcript is on disk and whole; an id that is not in it could
+    not be checked. ``windows`` are by tier. ``approvals`` is how the question stands that a record of the chain put
+    before a person. ``earlier`` is the record of another cycle that the first run continues, on ``occasion``;
+    ``others`` have continued it before.
     """
 
     runtime: Runtime
     work_dir: str
     windows: Mapping[int, int | None]
     transcripts: Mapping[str, bool] = field(default_factory=dict)
-    epoch: int = 0
     force_fresh: bool = False
     spent_today_usd: float = 0.0
     switch: SwitchState = field(default_factory=lambda: SwitchState(paused=False))
-    approval: ApprovalStatus | None = None
+    approvals: Mapping[int, ApprovalStatus] = field(default_factory=dict)
     usage_limit_resets_at: dt.datetime | None = None
+    earlier: Session | None = None
+    others: tuple[Session, ...] = ()
+    occasion: Reason = Reason.FIRST_TIER
 
 
 def continuity(
@@ -116,7 +120,7 @@ def _refusal(
         return Reason.POISONED
     if rejections or previous.status is SessionStatus.REJECTED:
         return Reason.RESUME_REJECTED
-    if previous.epoch != around.epoch:
+    if previous.epoch:
         return Reason.EPOCH_CHANGED
     if previous.work_dir != around.work_dir:
         return Reason.WORK_DIR_CHANGED

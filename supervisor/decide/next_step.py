@@ -4,29 +4,25 @@ Invariants:
 - a tier above ``max_tier``, above the last tier, or above the first in a dry run is never answered;
 - a rejected resume is answered with exactly one more run of that tier, never a resume, and only if no tool had run;
 - a paused run is gone on from only when what it waits for has come, and then on the same tier;
+- a run that was cut off is gone on from on the same tier, at most ``max_resumes`` times;
 - while the switch is off or a budget is used up, no run is answered;
 - every other failure ends the cycle;
 - a run without a valid report never ends a cycle as healthy or resolved.
 """
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from supervisor.decide.budget import Budget, over_budget
 from supervisor.decide.continuity import ContinuityPolicy, Surroundings, continuity
+from supervisor.decide.cut_off import ANSWERS, is_cut_off, left_no_trace, occasion_from, starting_point
 from supervisor.model.cycle import Chain, CycleStatus
-from supervisor.model.guarding import ApprovalStatus
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Report
 from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
 from supervisor.model.step import Continuity, Finish, RunTier, Step
 
-# Nobody who waits for an answer waits for ever: a refusal is told to the model like an approval is.
-_ANSWERS = {
-    ApprovalStatus.APPROVED: Reason.APPROVED,
-    ApprovalStatus.DENIED: Reason.DENIED,
-    ApprovalStatus.EXPIRED: Reason.DENIED,
-}
+_PAUSES = frozenset({Failure.APPROVAL, Failure.USAGE_LIMIT, Failure.BUDGET})
 # A usage limit that does not say when it ends is tried again after this.
 _UNKNOWN_RESET = dt.timedelta(hours=1)
 
@@ -50,20 +46,19 @@ def next_step(chain: Chain, policy: Policy, around: Surroundings, *, now: dt.dat
         return _first(chain, policy, around, now)
     last = chain.sessions[-1]
     match last.status:
+        case SessionStatus.CREATED | SessionStatus.ACTIVE:
+            raise ValueError(f"session record {last.id} is not over, so there is no next step yet")
         case SessionStatus.COMPLETED:
             return _after_completed(chain, last, policy, around, now)
         case SessionStatus.REJECTED:
             return _after_rejected(last)
-        case SessionStatus.PAUSED:
-            return _after_paused(chain, last, policy, around, now)
         case SessionStatus.STOPPED:
             return Finish(status=CycleStatus.STOPPED, reason="stopped", detail=_detail(last, "was stopped"))
-        case SessionStatus.INTERRUPTED if last.failure in (Failure.INTERRUPTED, Failure.KILLED):
-            return Finish(
-                status=CycleStatus.STOPPED, reason="interrupted", detail=_detail(last, "was interrupted"), tell=True
-            )
-        case SessionStatus.CREATED | SessionStatus.ACTIVE:
-            raise ValueError(f"session record {last.id} is not over, so there is no next step yet")
+        case _ if last.failure in _PAUSES:
+            # Also when it has expired meanwhile: what it waits for may come all the same.
+            return _after_paused(chain, last, policy, around, now)
+        case _ if is_cut_off(last):
+            return _after_cut_off(chain, last, policy, around, now)
         case _:
             return Finish(
                 status=CycleStatus.FAILED, reason=_name(last.failure), detail=_detail(last, "failed"), tell=True
@@ -81,10 +76,15 @@ def _first(chain: Chain, policy: Policy, around: Surroundings, now: dt.datetime)
     held = _held_back(chain, policy, around)
     if held is not None:
         return held
+    if around.earlier is not None and left_no_trace(around.earlier):
+        # There is nothing to go on from; the link to what is done again stays.
+        fresh = Continuity(kind=ContinuityKind.FRESH, reason=around.occasion, parent=around.earlier.id)
+        return RunTier(tier=policy.start_tier, continuity=fresh)
     plan = continuity(
-        None,
+        around.earlier,
+        around.others,
         tier=policy.start_tier,
-        occasion=Reason.FIRST_TIER,
+        occasion=around.occasion,
         policy=policy.continuity,
         around=around,
         now=now,
@@ -133,16 +133,7 @@ def _after_completed(chain: Chain, last: Session, policy: Policy, around: Surrou
     held = _held_back(chain, policy, around)
     if held is not None:
         return held
-    plan = continuity(
-        last,
-        chain.sessions,
-        tier=following,
-        occasion=Reason.NEXT_TIER,
-        policy=policy.continuity,
-        around=around,
-        now=now,
-    )
-    return RunTier(tier=following, continuity=plan)
+    return _on(chain, last, following, Reason.NEXT_TIER, 0, policy, around, now)
 
 
 def _settled(chain: Chain, last: Session, report: Report) -> Finish:
@@ -172,7 +163,7 @@ def _after_rejected(last: Session) -> Step:
         plan = Continuity(kind=ContinuityKind.FRESH, reason=Reason.RESUME_REJECTED)
     else:
         plan = Continuity(kind=ContinuityKind.HANDOFF, reason=Reason.RESUME_REJECTED, parent=last.parent_session_id)
-    return RunTier(tier=last.tier, continuity=plan)
+    return RunTier(tier=last.tier, continuity=plan, resumes=last.resumes)
 
 
 def _after_paused(chain: Chain, last: Session, policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
@@ -181,19 +172,58 @@ def _after_paused(chain: Chain, last: Session, policy: Policy, around: Surroundi
         return Finish(
             status=CycleStatus.PAUSED, reason=_name(last.failure), detail=_detail(last, "is paused"), tell=True
         )
+    # A limit that is reached again at once would otherwise be run into for ever.
+    again = last.resumes + (occasion is Reason.USAGE_LIMIT_RESET)
+    if again > policy.continuity.max_resumes:
+        return _too_often(last)
+    return _held_back(chain, policy, around) or _on(chain, last, last.tier, occasion, again, policy, around, now)
+
+
+def _after_cut_off(chain: Chain, last: Session, policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
+    if last.resumes >= policy.continuity.max_resumes:
+        return _too_often(last)
     held = _held_back(chain, policy, around)
     if held is not None:
         return held
+    start = starting_point(chain, last)
+    if start is None:
+        first = _first(chain, policy, around, now)
+        return replace(first, resumes=last.resumes + 1) if isinstance(first, RunTier) else first
+    occasion = occasion_from(start, last, around.approvals.get(start.id))
+    return _on(chain, start, last.tier, occasion, last.resumes + 1, policy, around, now)
+
+
+def _too_often(last: Session) -> Finish:
+    return Finish(
+        status=CycleStatus.FAILED,
+        reason=_name(last.failure),
+        detail=_detail(last, f"was cut off again, and had been gone on with {last.resumes} times before. It is left")
+        + f" there: `opsladder retry {last.id}` goes on with it.",
+        tell=True,
+    )
+
+
+def _on(
+    chain: Chain,
+    start: Session,
+    tier: int,
+    occasion: Reason,
+    resumes: int,
+    policy: Policy,
+    around: Surroundings,
+    now: dt.datetime,
+) -> RunTier:
+    """Run a tier from a record of the chain."""
     plan = continuity(
-        last,
+        start,
         chain.sessions,
-        tier=last.tier,
+        tier=tier,
         occasion=occasion,
         policy=policy.continuity,
         around=around,
         now=now,
     )
-    return RunTier(tier=last.tier, continuity=plan)
+    return RunTier(tier=tier, continuity=plan, resumes=resumes)
 
 
 def _may_go_on(last: Session, policy: Policy, around: Surroundings, now: dt.datetime) -> Reason | None:
@@ -201,7 +231,8 @@ def _may_go_on(last: Session, policy: Policy, around: Surroundings, now: dt.date
     paused_at = last.ended_at or last.created_at
     match last.failure:
         case Failure.APPROVAL:
-            return _ANSWERS.get(around.approval) if around.approval else None
+            answer = around.approvals.get(last.id)
+            return ANSWERS.get(answer) if answer else None
         case Failure.USAGE_LIMIT:
             until = around.usage_limit_resets_at or paused_at + _UNKNOWN_RESET
             return Reason.USAGE_LIMIT_RESET if now >= until else None

@@ -41,6 +41,12 @@ _STOPPED_BY_US: dict[Ended, tuple[SessionStatus, Failure, str]] = {
         Failure.INTERRUPTED,
         "The run was interrupted. Its session is kept and can be resumed.",
     ),
+    Ended.DISOWNED: (
+        SessionStatus.INTERRUPTED,
+        Failure.INTERRUPTED,
+        "The run was ended because another supervisor had taken its cycle over.",
+    ),
+    Ended.STOPPED: (SessionStatus.STOPPED, Failure.STOPPED, "The run was stopped by an operator."),
     Ended.STORE_UNAVAILABLE: (
         SessionStatus.INTERRUPTED,
         Failure.STORE_UNAVAILABLE,

@@ -36,7 +36,10 @@ class CycleStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
-    """One firing. ``reason`` is a short name, ``detail`` the sentence for a person, ``max_tier`` what was asked for."""
+    """One firing. ``reason`` is a short name, ``detail`` the sentence for a person.
+
+    ``max_tier`` and ``request`` are what was asked for, so that whoever goes on with it does the same.
+    """
 
     id: int
     schedule: str
@@ -48,6 +51,9 @@ class Cycle:
     detail: str | None = None
     incident: int | None = None
     max_tier: int | None = None
+    request: Mapping[str, object] = field(default_factory=dict)
+    stop_asked_by: str | None = None
+    archived_at: datetime | None = None
     ended_at: datetime | None = None
 
 

@@ -3,15 +3,19 @@
 Times are UTC, RFC 3339 with ``Z``; money is USD as a number; unknown is ``null``, never 0.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from supervisor.model.cycle import Chain, Cycle, Event
 from supervisor.model.guarding import Approval, RecordedCall, ServiceRecord
+from supervisor.model.history import Transition
+from supervisor.model.incident import Incident, IncidentTotal
 from supervisor.model.report import Report
 from supervisor.model.session import Session
 
 CHAIN_SCHEMA = "opsladder.chain/1"
 SESSION_SCHEMA = "opsladder.session/1"
+INCIDENT_SCHEMA = "opsladder.incident/1"
 
 Document = dict[str, object]
 
@@ -50,14 +54,27 @@ def cycle_document(cycle: Cycle) -> Document:
     }
 
 
-def session_document(session: Session, chain: Chain, events: list[Event], calls: list[RecordedCall]) -> Document:
-    """One record with its messages, tool calls and decisions."""
+def session_document(
+    session: Session, chain: Chain, events: list[Event], calls: list[RecordedCall], history: list[Transition]
+) -> Document:
+    """One record with its messages, tool calls, decisions and changes of status."""
     return {
         "schema": SESSION_SCHEMA,
         "cycle": cycle_document(chain.cycle),
         "session": session_fields(session, chain),
         "events": [event_document(e) for e in events],
         "guard": [call_document(c) for c in calls],
+        "history": [transition_document(t) for t in history],
+    }
+
+
+def transition_document(transition: Transition) -> Document:
+    return {
+        "at": timestamp(transition.at),
+        "from": transition.from_status,
+        "to": transition.to_status,
+        "why": transition.why,
+        "by": transition.made_by,
     }
 
 
@@ -65,6 +82,7 @@ def session_fields(session: Session, chain: Chain) -> Document:
     tokens = session.tokens
     return {
         "id": session.id,
+        "cycle": session.cycle_id,
         "tier": session.tier,
         "model": session.model,
         "model_id": session.model_id,
@@ -76,6 +94,8 @@ def session_fields(session: Session, chain: Chain) -> Document:
         "detail": session.detail,
         "continuity": session.continuity.value,
         "reason": session.reason.value,
+        "resumes": session.resumes,
+        "epoch": session.epoch,
         "cost_usd": session.cost_usd,
         "cost_basis": session.cost_basis.value,
         "input_tokens": tokens.input if tokens else None,
@@ -113,11 +133,17 @@ def resume_saving(session: Session, chain: Chain) -> Document | None:
         return None
     repeated = 0
     parent = chain.by_id(session.parent_session_id)
+    if parent is None:
+        return None
     while parent is not None:
         if parent.tokens is None:
             return None
         repeated += parent.tokens.read
-        parent = chain.by_id(parent.parent_session_id)
+        above = chain.by_id(parent.parent_session_id)
+        if above is None and parent.parent_session_id is not None:
+            # It goes on in another cycle that is not at hand.
+            return None
+        parent = above
     return {
         "read_tokens": session.first_call_tokens,
         "fresh_alternative_tokens": repeated,
@@ -135,6 +161,39 @@ def report_document(report: Report) -> Document:
         ],
         "events": [{"level": e.level.value, "service": e.service, "message": e.message} for e in report.events],
         "escalation": {"needed": report.escalation_needed, "reason": report.escalation_reason},
+    }
+
+
+def incident_document(
+    incident: Incident, total: IncidentTotal, chains: Sequence[Chain] = (), kept: Sequence[Session] = ()
+) -> Document:
+    """One incident with the newest of its cycles, oldest first, and the sessions that a later cycle may resume."""
+    return {
+        "schema": INCIDENT_SCHEMA,
+        "incident": incident_fields(incident, total),
+        "kept_sessions": [{"tier": s.tier, "id": s.id, "session_id": s.session_id} for s in kept],
+        "chains": [chain_document(c) for c in chains],
+    }
+
+
+def incident_fields(incident: Incident, total: IncidentTotal) -> Document:
+    return {
+        "id": incident.id,
+        "schedule": incident.schedule,
+        "status": incident.status.value,
+        "services": list(incident.services),
+        "healthy_streak": incident.healthy_streak,
+        "reopened": incident.reopened,
+        "last_cycle": incident.last_cycle,
+        "opened_at": timestamp(incident.opened_at),
+        "updated_at": timestamp(incident.updated_at),
+        "closed_at": timestamp(incident.closed_at),
+        "total": {
+            "cycles": total.cycles,
+            "sessions": total.sessions,
+            "cost_usd": total.cost_usd,
+            "cost_is_exact": total.cost_is_exact,
+        },
     }
 
 

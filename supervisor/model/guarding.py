@@ -9,10 +9,6 @@ from hashlib import sha256
 
 from supervisor.model.permission import ActionKind, Verdict
 from supervisor.model.report import Health
-from supervisor.model.session import SessionStatus
-
-# A paused record ends when nobody answers, when an operator ends it, or when another record has gone on from it.
-AFTER_PAUSED = frozenset({SessionStatus.EXPIRED, SessionStatus.STOPPED, SessionStatus.COMPLETED})
 
 
 class CallOutcome(StrEnum):

@@ -25,6 +25,8 @@ class SessionStatus(StrEnum):
 
 
 UNFINISHED = frozenset({SessionStatus.CREATED, SessionStatus.ACTIVE})
+# Cut off before their work was done, and kept so that it can be gone on with.
+WAITING = frozenset({SessionStatus.PAUSED, SessionStatus.INTERRUPTED, SessionStatus.TIMED_OUT})
 
 
 class ContinuityKind(StrEnum):
@@ -141,7 +143,9 @@ class Session:
     """One record: one CLI process, from the intent to start it to its outcome.
 
     ``id`` is ours, ``session_id`` the CLI's. ``parent_session_id`` is the ``id`` of the record this one continues
-    or was handed off from; ``resumed_from`` is the CLI session id given to ``--resume``.
+    or was handed off from; ``resumed_from`` is the CLI session id given to ``--resume``. ``resumes`` counts how often
+    its tier's work had been cut off and gone on with before. ``epoch`` counts how often somebody began again above it:
+    beyond 0, what was handed to it no longer holds.
     """
 
     id: int
@@ -159,6 +163,7 @@ class Session:
 
     resumed_from: str | None = None
     epoch: int = 0
+    resumes: int = 0
     failure: Failure | None = None
     detail: str | None = None
     model_id: str | None = None

@@ -37,10 +37,11 @@ class Continuity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTier:
-    """Run this tier now."""
+    """Run this tier now. ``resumes`` is how often its work was cut off and gone on with, this run included."""
 
     tier: int
     continuity: Continuity
+    resumes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from supervisor.settings.values import (
     AbsolutePath,
     CronLine,
     DatabaseUrl,
+    Days,
     Duration,
     FieldNames,
     ModelName,
@@ -97,6 +98,7 @@ class Continuity(Section):
     session_max_age_minutes: PositiveNumber = 60
     idle_timeout_minutes: PositiveNumber = 30
     max_resumes: Annotated[WholeNumber, Field(ge=0)] = 5
+    reopen_minutes: Annotated[Number, Field(ge=0, le=525_600)] = 240
 
 
 class Escalation(Section):
@@ -153,7 +155,17 @@ class Notify(Section):
 
 
 class Retention(Section):
-    """How long records are kept."""
+    """How long a cycle is kept once it is over, and how much of each kind; ``None`` is as much as there is.
+
+    A day at least: what was spent and fired today has to be known.
+    """
+
+    messages_days: Days = 30
+    records_days: Days = 365
+    archives_days: Days = 365
+    messages_mb: PositiveNumber | None = None
+    records_mb: PositiveNumber | None = None
+    archives_mb: PositiveNumber | None = None
 
 
 class Web(Section):

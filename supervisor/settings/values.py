@@ -237,6 +237,7 @@ def sqlite_url(file: PurePath | str) -> str:
 WholeNumber = Annotated[int, Strict(), BeforeValidator(_whole_number)]
 Number = Annotated[float, Strict(), BeforeValidator(_number), Field(allow_inf_nan=False)]
 PositiveNumber = Annotated[Number, Field(gt=0)]
+Days = Annotated[Number, Field(ge=1, le=36_500)]
 Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Name = Annotated[str, Field(min_length=1)]

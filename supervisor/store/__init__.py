@@ -4,19 +4,25 @@ The only truth about cycles, sessions, events and what the guard decided, and th
 it with ``open_store`` and get model dataclasses back.
 """
 
+from supervisor.store.archiving import ArchivedRow
+from supervisor.store.ledger import Totals
 from supervisor.store.records import CostBy, CostRow, NewSession, Owner, SchemaState, SessionEnd
+from supervisor.store.retention import Kind
 from supervisor.store.schema import HEAD, check, upgrade
 from supervisor.store.store import Store, open_store
 
 __all__ = [
     "HEAD",
+    "ArchivedRow",
     "CostBy",
     "CostRow",
+    "Kind",
     "NewSession",
     "Owner",
     "SchemaState",
     "SessionEnd",
     "Store",
+    "Totals",
     "check",
     "open_store",
     "upgrade",

@@ -2,11 +2,17 @@
 
 from sqlalchemy import MetaData
 
+import supervisor.store.lifecycle_tables
+import supervisor.store.service_tables  # noqa: F401 (declares its tables)
 from supervisor.store.base import Record
 from supervisor.store.guard_tables import OPEN, SERVICE_ACTIONS
-from supervisor.store.tables import CYCLES, RUNNING
+from supervisor.store.tables import CYCLES, RUNNING, UNARCHIVED
 
-_PARTIAL = ((CYCLES, "uq_cycles_running", RUNNING), (SERVICE_ACTIONS, "ix_service_actions_open", OPEN))
+_PARTIAL = (
+    (CYCLES, "uq_cycles_running", RUNNING),
+    (CYCLES, "ix_cycles_unarchived", UNARCHIVED),
+    (SERVICE_ACTIONS, "ix_service_actions_open", OPEN),
+)
 
 
 def declared_schema() -> MetaData:

@@ -1,6 +1,7 @@
 """Rows to model dataclasses and back. No I/O. Used by ``reads`` and ``writes``."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -36,12 +37,21 @@ def cycle_of(row: RowMapping) -> Cycle:
         detail=row["detail"],
         incident=row["incident"],
         max_tier=row["max_tier"],
+        request=row["request"] or {},
+        stop_asked_by=row["stop_asked_by"],
+        archived_at=row["archived_at"],
         ended_at=row["ended_at"],
     )
 
 
-def owner_of(row: RowMapping) -> Owner:
-    return Owner(host=row["owner_host"], pid=row["owner_pid"], started=row["owner_started"])
+def owner_of(row: RowMapping, now: datetime) -> Owner:
+    beat = row["heartbeat_at"]
+    return Owner(
+        host=row["owner_host"],
+        pid=row["owner_pid"],
+        started=row["owner_started"],
+        silent_for=None if beat is None else now - beat,
+    )
 
 
 def session_of(row: RowMapping) -> Session:
@@ -60,6 +70,7 @@ def session_of(row: RowMapping) -> Session:
         created_at=row["created_at"],
         resumed_from=row["resumed_from"],
         epoch=row["epoch"],
+        resumes=row["resumes"],
         failure=None if row["failure"] is None else Failure(row["failure"]),
         detail=row["detail"],
         model_id=row["model_id"],
@@ -116,7 +127,8 @@ def new_session_values(new: NewSession) -> Values:
         "runtime_id": new.runtime_id,
         "created_at": new.created_at,
         "resumed_from": new.resumed_from,
-        "epoch": new.epoch,
+        "epoch": 0,
+        "resumes": new.resumes,
         "prompt_bytes": new.prompt_bytes,
         "cost_basis": CostBasis.UNKNOWN,
         "reported_usage": {},
@@ -128,9 +140,8 @@ def new_session_values(new: NewSession) -> Values:
 
 
 def session_end_values(end: SessionEnd) -> Values:
-    """The columns an end changes: those it knows something about."""
+    """The columns an end changes beside the status: those it knows something about."""
     values: Values = {
-        "status": end.status,
         "ended_at": end.ended_at,
         "failure": end.failure,
         "detail": end.detail,

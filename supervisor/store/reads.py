@@ -6,25 +6,22 @@ asks about all time.
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import (
     CTE,
     ColumnElement,
     Connection,
-    Select,
-    String,
-    case,
-    cast,
     func,
-    literal_column,
+    literal,
     or_,
     select,
 )
 
 from supervisor.errors import NotFound
 from supervisor.model.cycle import Chain, Cycle, CycleStatus, Event, EventKind
-from supervisor.model.session import UNFINISHED, CostBasis, Session, Tokens
+from supervisor.model.session import UNFINISHED, CostBasis, Session
+from supervisor.store.clock import database_now
+from supervisor.store.costs import cost_rows
 from supervisor.store.engine import Database
 from supervisor.store.mapping import cycle_of, event_of, owner_of, session_of
 from supervisor.store.records import CostBy, CostRow, Owner
@@ -52,7 +49,8 @@ class Reads:
         """The cycles that hold their schedule's lock, each with the process that runs it."""
         statement = select(CYCLES).where(RUNNING).order_by(CYCLES.c.id)
         with self._database.reading() as connection:
-            return [(cycle_of(row), owner_of(row)) for row in connection.execute(statement).mappings()]
+            now = database_now(connection)
+            return [(cycle_of(row), owner_of(row, now)) for row in connection.execute(statement).mappings()]
 
     def chain(self, cycle_id: int) -> Chain:
         """A cycle with all its sessions."""
@@ -61,13 +59,28 @@ class Reads:
             return Chain(cycle=cycle, sessions=_sessions(connection, SESSIONS.c.cycle_id == cycle_id))
 
     def chain_of(self, record: int) -> Chain:
-        """Everything linked to a session by parents and children, with that session's cycle."""
+        """Everything linked to a session by parents and children, with all else those cycles ran, and its own cycle."""
         with self._database.reading() as connection:
-            sessions = _sessions(connection, SESSIONS.c.id.in_(select(_tree(record).c.id)))
-            start = next((session for session in sessions if session.id == record), None)
-            if start is None:
+            cycle_id = connection.execute(select(SESSIONS.c.cycle_id).where(SESSIONS.c.id == record)).scalar()
+            if cycle_id is None:
                 raise NotFound(f"There is no session {record}.")
-            return Chain(cycle=_cycle(connection, start.cycle_id), sessions=sessions)
+            touched = select(SESSIONS.c.cycle_id).where(SESSIONS.c.id.in_(select(_tree(record).c.id)))
+            sessions = _sessions(connection, SESSIONS.c.cycle_id.in_(touched))
+            return Chain(cycle=_cycle(connection, cycle_id), sessions=sessions)
+
+    def children(self, record: int) -> list[Session]:
+        """The records that continue this one or were handed off from it."""
+        with self._database.reading() as connection:
+            return list(_sessions(connection, SESSIONS.c.parent_session_id == record))
+
+    def line_to(self, record: int, limit: int) -> list[Session]:
+        """The newest ``limit`` records from the root of the work down to this one, also those of earlier cycles."""
+        columns = SESSIONS.c.id, SESSIONS.c.parent_session_id
+        up = select(*columns, literal(1).label("step")).where(SESSIONS.c.id == record).cte("up", recursive=True)
+        above = select(*columns, up.c.step + 1).where(SESSIONS.c.id == up.c.parent_session_id, up.c.step < limit)
+        with self._database.reading() as connection:
+            # Ids grow from parent to child.
+            return list(_sessions(connection, SESSIONS.c.id.in_(select(up.union(above).c.id))))
 
     def chains(self, limit: int, status: CycleStatus | None = None, schedule: str | None = None) -> list[Chain]:
         """The newest cycles first, each with its sessions, in two queries however many there are."""
@@ -111,15 +124,13 @@ class Reads:
             return [event_of(row) for row in connection.execute(statement).mappings()]
 
     def cost(self, since: datetime | None, by: CostBy) -> list[CostRow]:
-        """What sessions cost that ended since then or have not ended yet, by key in ascending order."""
+        """What sessions cost that ended since then or have not ended yet, by key in ascending order.
+
+        Pruned records count too: whole days are read from the ledger. When ``since`` lies within a day of which records
+        were pruned, that whole day is counted.
+        """
         with self._database.reading() as connection:
-            key = _cost_key(by, connection.dialect.name)
-            statement = _cost_statement(key).group_by(key).order_by(key)
-            if by is CostBy.SCHEDULE:
-                statement = statement.join(CYCLES, CYCLES.c.id == SESSIONS.c.cycle_id)
-            if since is not None:
-                statement = statement.where(_spent_since(since))
-            return [_cost_row(row) for row in connection.execute(statement)]
+            return cost_rows(connection, since, by)
 
     def spent_since(self, since: datetime) -> float:
         """The known cost of sessions that ended since then or have not ended yet: what a budget is held against."""
@@ -176,57 +187,3 @@ def _tree(record: int) -> CTE:
 
 def _spent_since(since: datetime) -> ColumnElement[bool]:
     return or_(SESSIONS.c.ended_at >= since, SESSIONS.c.ended_at.is_(None))
-
-
-def _cost_key(by: CostBy, dialect: str) -> ColumnElement[Any]:
-    match by:
-        case CostBy.TIER:
-            return SESSIONS.c.tier
-        case CostBy.SCHEDULE:
-            return CYCLES.c.schedule
-        case CostBy.MODEL:
-            # An expression, so that SQLite finds the rows by time and does not walk the index on models to save a sort.
-            return cast(SESSIONS.c.model, String)
-        case CostBy.DAY:
-            return _utc_day(dialect)
-
-
-def _utc_day(dialect: str) -> ColumnElement[Any]:
-    """The date on which a session ended; of one that runs, the date it was last heard of."""
-    moment = func.coalesce(SESSIONS.c.ended_at, SESSIONS.c.last_message_at, SESSIONS.c.created_at)
-    # Literals, so that the database sees one and the same expression in SELECT and GROUP BY.
-    if dialect == "postgresql":
-        return func.to_char(func.timezone(literal_column("'UTC'"), moment), literal_column("'YYYY-MM-DD'"))
-    return func.substr(cast(moment, String), literal_column("1"), literal_column("10"))
-
-
-def _cost_statement(key: ColumnElement[Any]) -> Select[Any]:
-    cost = SESSIONS.c.cost_usd
-    return select(
-        key.label("key"),
-        func.count().label("sessions"),
-        func.sum(cost).label("cost_usd"),
-        func.sum(case((cost.is_(None), 1), else_=0)).label("unknown"),
-        func.sum(case((SESSIONS.c.cost_basis == CostBasis.ESTIMATED, 1), else_=0)).label("estimated"),
-        *(
-            func.coalesce(func.sum(SESSIONS.c[f"{kind}_tokens"]), 0).label(kind)
-            for kind in ("input", "output", "cache_read", "cache_write")
-        ),
-    ).select_from(SESSIONS)
-
-
-def _cost_row(row: Any) -> CostRow:
-    return CostRow(
-        key=str(row.key),
-        sessions=row.sessions,
-        cost_usd=row.cost_usd,
-        unknown=int(row.unknown),
-        estimated=int(row.estimated),
-        tokens=Tokens(
-            # PostgreSQL adds big integers up to a Decimal.
-            input=int(row.input),
-            output=int(row.output),
-            cache_read=int(row.cache_read),
-            cache_write=int(row.cache_write),
-        ),
-    )

@@ -1,7 +1,7 @@
 """What callers hand to the store and get back beside the model: plain data. No I/O, no SQL."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from supervisor.model.outcome import Failure
@@ -11,11 +11,15 @@ from supervisor.model.session import ContinuityKind, CostBasis, Reason, SessionS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The supervisor process that runs a cycle. ``started`` tells it from a later process with the same pid."""
+    """The supervisor process that runs a cycle. ``started`` tells it from a later process with the same pid.
+
+    ``silent_for`` is the age of its heartbeat, where that was asked for.
+    """
 
     host: str
     pid: int
     started: float
+    silent_for: timedelta | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class NewSession:
     runtime_id: str
     created_at: datetime
     resumed_from: str | None = None
-    epoch: int = 0
+    resumes: int = 0
     prompt_bytes: int | None = None
 
 

@@ -12,7 +12,7 @@ from supervisor.store.failures import means_no_such_table
 from supervisor.store.records import SchemaState
 
 # The newest migration. Revisions are numbered, so a greater one comes from a later opsladder.
-HEAD = "0002"
+HEAD = "0004"
 
 _UPGRADE = "Run opsladder db upgrade."
 

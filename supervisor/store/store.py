@@ -4,16 +4,38 @@ from types import TracebackType
 from typing import Self
 
 from supervisor.store.approvals import Approvals
+from supervisor.store.archiving import Archiving
 from supervisor.store.calls import Calls
 from supervisor.store.cooldowns import Cooldowns
+from supervisor.store.expiry import Expiry
+from supervisor.store.history import History
+from supervisor.store.incidents import Incidents
+from supervisor.store.kept_sessions import KeptSessions
+from supervisor.store.ledger import Ledger
 from supervisor.store.reads import Reads
+from supervisor.store.retention import Retention
 from supervisor.store.schema import open_database
 from supervisor.store.services import Services
 from supervisor.store.switch import Switch
 from supervisor.store.writes import Writes
 
 
-class Store(Reads, Writes, Calls, Cooldowns, Services, Approvals, Switch):
+class Store(
+    Reads,
+    Writes,
+    History,
+    Incidents,
+    KeptSessions,
+    Calls,
+    Cooldowns,
+    Services,
+    Approvals,
+    Switch,
+    Ledger,
+    Expiry,
+    Retention,
+    Archiving,
+):
     """An open database of what ran and what the guard decided.
 
     Calls block briefly: use ``asyncio.to_thread`` around them.

@@ -17,6 +17,7 @@ from supervisor.store.columns import AnyText, Key, UtcDateTime
 
 # Written out rather than bound: SQLite uses a partial index only for a condition it can recognise.
 RUNNING = text("status = 'running'")
+UNARCHIVED = text("archived_at IS NULL")
 
 
 class CycleRow(Record, table=True):
@@ -31,6 +32,8 @@ class CycleRow(Record, table=True):
         Index("ix_cycles_started_at", "started_at"),
         Index("ix_cycles_schedule_started_at", "schedule", "started_at"),
         Index("ix_cycles_status_started_at", "status", "started_at"),
+        Index("ix_cycles_incident", "incident", "id"),
+        Index("ix_cycles_unarchived", "started_at", sqlite_where=UNARCHIVED),
         one_of("cycles", "trigger", Trigger),
         one_of("cycles", "status", CycleStatus),
     )
@@ -50,6 +53,13 @@ class CycleRow(Record, table=True):
     owner_started: float | None
     started_at: datetime = Field(sa_type=UtcDateTime)
     ended_at: datetime | None = Field(sa_type=UtcDateTime)
+    request: dict[str, Any] | None = Field(sa_type=JSON(none_as_null=True))
+    heartbeat_at: datetime | None = Field(sa_type=UtcDateTime)
+    stop_asked_by: str | None = Field(sa_type=AnyText)
+    archived_at: datetime | None = Field(sa_type=UtcDateTime)
+    # What it holds in this database, counted once it is over; see ``retention``.
+    message_bytes: int | None = Field(sa_type=BigInteger)
+    record_bytes: int | None = Field(sa_type=BigInteger)
 
 
 class SessionRow(Record, table=True):
@@ -62,6 +72,7 @@ class SessionRow(Record, table=True):
         Index("ix_sessions_session_id", "session_id"),
         Index("ix_sessions_ended_at", "ended_at"),
         Index("ix_sessions_model_runtime_id", "model", "runtime_id", "id"),
+        Index("ix_sessions_status", "status", "id"),
         one_of("sessions", "status", SessionStatus),
         one_of("sessions", "continuity", ContinuityKind),
         one_of("sessions", "cost_basis", CostBasis),
@@ -110,6 +121,7 @@ class SessionRow(Record, table=True):
     started_at: datetime | None = Field(sa_type=UtcDateTime)
     last_message_at: datetime | None = Field(sa_type=UtcDateTime)
     ended_at: datetime | None = Field(sa_type=UtcDateTime)
+    resumes: int = Field(sa_column_kwargs={"server_default": "0"})
 
 
 class EventRow(Record, table=True):

@@ -4,16 +4,18 @@ A status changes by compare-and-set: the statement names the statuses it expects
 one record the later one gets a ``Conflict`` and not a record that was written twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
 
 from supervisor.errors import Conflict
 from supervisor.model.cycle import Cycle, CycleStatus, NewEvent, Trigger
-from supervisor.model.guarding import AFTER_PAUSED
-from supervisor.model.session import UNFINISHED, CostBasis, Session, SessionStatus, Tokens
+from supervisor.model.session import UNFINISHED, WAITING, CostBasis, Session, SessionStatus, Tokens
+from supervisor.store.clock import database_now
 from supervisor.store.engine import Database
+from supervisor.store.history import begun, moved
+from supervisor.store.ledger import enter_cycle, enter_session
 from supervisor.store.mapping import (
     Values,
     cost_values,
@@ -25,7 +27,6 @@ from supervisor.store.mapping import (
     token_values,
 )
 from supervisor.store.records import NewSession, Owner, SessionEnd
-from supervisor.store.statements import changed, inserted
 from supervisor.store.tables import CYCLES, EVENTS, RUNNING, SESSIONS
 
 
@@ -45,8 +46,14 @@ class Writes:
         now: datetime,
         fire_key: str | None = None,
         max_tier: int | None = None,
+        request: Mapping[str, object] | None = None,
+        retry_of: int | None = None,
+        by: str | None = None,
     ) -> Cycle:
-        """Take the schedule's lock and, with a key, claim the firing. ``Conflict`` when another process has either."""
+        """Take the schedule's lock and, with a key, claim the firing. ``Conflict`` when another process has either.
+
+        What is below the session record that is retried is outdated from here on.
+        """
         values: Values = {
             "schedule": schedule,
             "trigger": trigger,
@@ -54,14 +61,15 @@ class Writes:
             "dry_run": dry_run,
             "fire_key": fire_key,
             "max_tier": max_tier,
-            "owner_host": owner.host,
-            "owner_pid": owner.pid,
-            "owner_started": owner.started,
+            "request": request,
             "started_at": now,
         }
         try:
             with self._database.writing() as connection:
-                return cycle_of(inserted(connection, CYCLES, values))
+                values |= _owned(owner, database_now(connection))
+                if retry_of is not None:
+                    _outdate_below(connection, retry_of)
+                return cycle_of(begun(connection, CYCLES, values, at=now, why=trigger.value, by=by))
         except Conflict as taken:
             raise self._why_taken(schedule, fire_key) from taken
 
@@ -76,19 +84,47 @@ class Writes:
             return Conflict(f"This firing of schedule {schedule} was already claimed by cycle {claimed}.")
         return Conflict(f"Schedule {schedule} was running in another cycle that has just ended.")
 
-    def reopen_cycle(self, cycle_id: int, *, owner: Owner) -> Cycle:
+    def reopen_cycle(
+        self, cycle_id: int, *, owner: Owner, now: datetime, why: str | None = None, by: str | None = None
+    ) -> Cycle:
         """Go on with a paused cycle under the schedule's lock. ``Conflict`` when somebody else does, or it is over."""
-        values: Values = {
-            "status": CycleStatus.RUNNING,
-            "owner_host": owner.host,
-            "owner_pid": owner.pid,
-            "owner_started": owner.started,
-            "reason": None,
-            "detail": None,
-            "ended_at": None,
-        }
+        values: Values = {"reason": None, "detail": None, "ended_at": None, "stop_asked_by": None}
         with self._database.writing() as connection:
-            return cycle_of(changed(connection, CYCLES, cycle_id, {CycleStatus.PAUSED}, values))
+            values |= _owned(owner, database_now(connection))
+            return cycle_of(moved(connection, CYCLES, cycle_id, CycleStatus.RUNNING, values, at=now, why=why, by=by))
+
+    def beat(self, cycle_id: int, *, owner: Owner) -> Cycle:
+        """Say that the owner of a running cycle lives. ``Conflict`` when the cycle is no longer its own.
+
+        By the database's clock, which is the same for everyone who may judge by it.
+        """
+        mine = (CYCLES.c.id == cycle_id) & RUNNING & _is_owner(owner)
+        with self._database.writing() as connection:
+            statement = update(CYCLES).where(mine).values(heartbeat_at=database_now(connection)).returning(CYCLES)
+            row = connection.execute(statement).mappings().one_or_none()
+        if row is None:
+            raise Conflict(f"Cycle {cycle_id} is no longer run by this process.")
+        return cycle_of(row)
+
+    def take_over(self, cycle_id: int, *, gone: Owner, owner: Owner) -> Cycle:
+        """Own a running cycle whose owner is gone. ``Conflict`` when somebody else was faster, or it is over."""
+        lost = (CYCLES.c.id == cycle_id) & RUNNING & _is_owner(gone)
+        with self._database.writing() as connection:
+            values = _owned(owner, database_now(connection))
+            row = connection.execute(update(CYCLES).where(lost).values(values).returning(CYCLES)).mappings().first()
+        if row is None:
+            raise Conflict(f"Cycle {cycle_id} was taken over by another process, or is over.")
+        return cycle_of(row)
+
+    def ask_to_stop(self, cycle_id: int, *, by: str) -> Cycle:
+        """Ask whoever runs a cycle to stop it. ``Conflict`` when nobody does."""
+        running = (CYCLES.c.id == cycle_id) & RUNNING
+        with self._database.writing() as connection:
+            statement = update(CYCLES).where(running).values(stop_asked_by=by).returning(CYCLES)
+            row = connection.execute(statement).mappings().one_or_none()
+        if row is None:
+            raise Conflict(f"Cycle {cycle_id} is not running.")
+        return cycle_of(row)
 
     def skip_cycle(
         self, *, schedule: str, trigger: Trigger, dry_run: bool, reason: str, detail: str, now: datetime
@@ -105,7 +141,9 @@ class Writes:
             "ended_at": now,
         }
         with self._database.writing() as connection:
-            return cycle_of(inserted(connection, CYCLES, values))
+            row = begun(connection, CYCLES, values, at=now, why=reason)
+            enter_cycle(connection, row)
+            return cycle_of(row)
 
     def finish_cycle(
         self,
@@ -115,33 +153,39 @@ class Writes:
         reason: str | None,
         detail: str | None,
         now: datetime,
-        expect: CycleStatus = CycleStatus.RUNNING,
+        by: str | None = None,
     ) -> Cycle:
-        """End a cycle, which frees its schedule's lock."""
-        values: Values = {"status": status, "reason": reason, "detail": detail, "ended_at": now}
+        """End a cycle or let it wait, which frees its schedule's lock."""
+        values: Values = {"reason": reason, "detail": detail, "ended_at": now}
         with self._database.writing() as connection:
-            return cycle_of(changed(connection, CYCLES, cycle_id, {expect}, values))
+            row = moved(connection, CYCLES, cycle_id, status, values, at=now, why=reason, by=by)
+            if status is not CycleStatus.PAUSED:
+                enter_cycle(connection, row)
+            return cycle_of(row)
 
     def create_session(self, new: NewSession) -> Session:
         """Record the intent to start a process."""
         with self._database.writing() as connection:
-            return session_of(inserted(connection, SESSIONS, new_session_values(new)))
+            why = f"{new.continuity}: {new.reason}"
+            return session_of(begun(connection, SESSIONS, new_session_values(new), at=new.created_at, why=why))
 
     def activate_session(self, record: int, *, pid: int, pid_started: float, now: datetime) -> Session:
         """The process runs."""
-        values: Values = {
-            "status": SessionStatus.ACTIVE,
-            "pid": pid,
-            "pid_started": pid_started,
-            "started_at": now,
-        }
+        values: Values = {"pid": pid, "pid_started": pid_started, "started_at": now}
         with self._database.writing() as connection:
-            return session_of(changed(connection, SESSIONS, record, {SessionStatus.CREATED}, values))
+            return session_of(
+                moved(connection, SESSIONS, record, SessionStatus.ACTIVE, values, at=now, why=f"pid {pid}")
+            )
 
     def capture_session_id(self, record: int, session_id: str) -> Session:
         """Keep the id a CLI minted for itself."""
         with self._database.writing() as connection:
-            return session_of(changed(connection, SESSIONS, record, UNFINISHED, {"session_id": session_id}))
+            unfinished = (SESSIONS.c.id == record) & SESSIONS.c.status.in_(sorted(UNFINISHED))
+            statement = update(SESSIONS).where(unfinished).values(session_id=session_id).returning(SESSIONS)
+            row = connection.execute(statement).mappings().one_or_none()
+        if row is None:
+            raise Conflict(f"The session {record} is over, or there is none.")
+        return session_of(row)
 
     def record_progress(
         self,
@@ -166,17 +210,19 @@ class Writes:
         with self._database.writing() as connection:
             connection.execute(update(SESSIONS).where(active).values(values))
 
-    def finish_session(self, record: int, end: SessionEnd, *, expect: frozenset[SessionStatus] = UNFINISHED) -> Session:
+    def finish_session(self, record: int, end: SessionEnd) -> Session:
         """Record how a session ended."""
+        why = end.failure or end.stop_reason
         with self._database.writing() as connection:
-            return session_of(changed(connection, SESSIONS, record, expect, session_end_values(end)))
+            values = session_end_values(end)
+            row = moved(connection, SESSIONS, record, end.status, values, at=end.ended_at, why=why, expect=UNFINISHED)
+            enter_session(connection, row)
+            return session_of(row)
 
-    def leave_paused(self, record: int, to: SessionStatus) -> Session:
-        """End the waiting of a paused session. When its process ended stays: the day its cost belongs to."""
-        if to not in AFTER_PAUSED:
-            raise ValueError(f"a paused session does not become {to}")
+    def leave(self, record: int, to: SessionStatus, *, why: str, now: datetime, by: str | None = None) -> Session:
+        """End the waiting of a session that was cut off. When its process ended stays: the day its cost belongs to."""
         with self._database.writing() as connection:
-            return session_of(changed(connection, SESSIONS, record, {SessionStatus.PAUSED}, {"status": to}))
+            return session_of(moved(connection, SESSIONS, record, to, {}, at=now, why=why, by=by, expect=WAITING))
 
     def append_events(self, cycle_id: int, events: Sequence[NewEvent]) -> None:
         """Append to a cycle's record: all of the events or none."""
@@ -184,3 +230,23 @@ class Writes:
             return
         with self._database.writing() as connection:
             connection.execute(insert(EVENTS), [event_values(cycle_id, event) for event in events])
+
+
+def _owned(owner: Owner, now: datetime) -> Values:
+    return {"owner_host": owner.host, "owner_pid": owner.pid, "owner_started": owner.started, "heartbeat_at": now}
+
+
+def _is_owner(owner: Owner) -> ColumnElement[bool]:
+    return and_(
+        CYCLES.c.owner_host == owner.host,
+        CYCLES.c.owner_pid == owner.pid,
+        CYCLES.c.owner_started == owner.started,
+    )
+
+
+def _outdate_below(connection: Connection, record: int) -> None:
+    """Move on the epoch of everything below a session, and of nothing else."""
+    below = select(SESSIONS.c.id).where(SESSIONS.c.parent_session_id == record).cte("below", recursive=True)
+    below = below.union(select(SESSIONS.c.id).where(SESSIONS.c.parent_session_id == below.c.id))
+    outdated = SESSIONS.c.id.in_(select(below.c.id))
+    connection.execute(update(SESSIONS).where(outdated).values(epoch=SESSIONS.c.epoch + 1))

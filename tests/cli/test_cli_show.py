@@ -192,7 +192,7 @@ def test_a_chain_is_a_tree_of_its_records(recorded: CommandLine, arguments: tupl
         "    web does not answer",
         "    ↑ web is down",
         "    └── Tier 2 sonnet ✓ completed  resume (next_tier)  record 2",
-        "        $0.0200 · - · context 4.0k/200.0k (2%) · 1 tool call",
+        "        $0.0200 · 0.0s · context 4.0k/200.0k (2%) · 1 tool call",
         "        web answers again",
     ]
 
@@ -205,7 +205,7 @@ def test_what_is_unknown_is_said_to_be_unknown_and_null(recorded: CommandLine) -
     assert re.search(r"ending +interrupted, exit code unknown, stop reason unknown, turns unknown", text)
 
     session = recorded.run("session", "4", "--json").document["session"]
-    unknown = ("cost_usd", "input_tokens", "context_tokens", "num_turns", "exit_code", "duration_seconds", "report")
+    unknown = ("cost_usd", "input_tokens", "context_tokens", "num_turns", "exit_code", "report")
     assert {name: session[name] for name in unknown} == dict.fromkeys(unknown)
     assert session["cost_basis"] == "unknown"
 

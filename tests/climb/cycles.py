@@ -147,15 +147,17 @@ class Place:
         if database is not None:
             self.env["OPSLADDER_STATE__DATABASE_URL"] = database
 
-    def start(self, *arguments: str, patience: float | None = None, **env: str) -> Started:
-        prelude = "" if patience is None else _IMPATIENT.format(seconds=patience)
+    def start(self, *arguments: str, patience: float | None = None, prelude: str = "", **env: str) -> Started:
+        """Start a cycle. ``prelude`` is Python that its process does first."""
+        if patience is not None:
+            prelude += _IMPATIENT.format(seconds=patience)
         command = [sys.executable, "-W", "error", "-c", prelude + _RUN, "cycle", *arguments]
         started = Started(command, {**self.env, **env}, self.root)
         self._started.append(started)
         return started
 
-    def cycle(self, *arguments: str, patience: float | None = None, **env: str) -> Done:
-        return self.start(*arguments, patience=patience, **env).done()
+    def cycle(self, *arguments: str, patience: float | None = None, prelude: str = "", **env: str) -> Done:
+        return self.start(*arguments, patience=patience, prelude=prelude, **env).done()
 
     @contextmanager
     def store(self) -> Iterator[Store]:

@@ -2,6 +2,9 @@
 
 ``STANDIN`` names what to do, one word per tier, the last one for all above; ``STANDIN_LACKS`` names options that its
 ``--help`` leaves out. Each run adds its command line to ``argv.jsonl`` in its working directory.
+
+``climbs`` and ``mends`` also keep a transcript, resume one, and never do again what their conversation or their prompt
+speaks of: a model that heeds what it is told. What they did and said is in ``ran.jsonl`` and ``said.jsonl``.
 """
 
 import contextlib
@@ -16,6 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 FOREVER = 600
+STEPS = 2
+# What one message costs, by the price of the model it names.
+MESSAGE_USD = 0.00105
 OTHER_ID = "0123abcd-0000-4000-8000-00000000beef"
 OPTIONS = (
     *("--print", "--output-format", "--resume", "--fork-session", "--session-id", "--tools", "--json-schema"),
@@ -224,6 +230,13 @@ def busy() -> None:
     result(OWN_ID, HEALTHY)
 
 
+def deaf() -> None:
+    """Works on whatever signal it gets, until it is told to finish."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    busy()
+
+
 def bypasses() -> None:
     """Runs a tool without asking, and would go on to the next."""
     init(OWN_ID)
@@ -268,12 +281,67 @@ def chatters() -> None:
     result(OWN_ID, HEALTHY)
 
 
+def log(file: str, **entry: object) -> None:
+    with Path(file).open("a") as kept:
+        kept.write(json.dumps({"session": OWN_ID, **entry}) + "\n")
+
+
+def conversation() -> Path:
+    """The transcript of this session, which begins with that of the session it resumes."""
+    projects = Path.home() / ".claude" / "projects" / "p"
+    projects.mkdir(parents=True, exist_ok=True)
+    own = projects / f"{OWN_ID}.jsonl"
+    before = ""
+    if "--resume" in ARGUMENTS:
+        resumed = ARGUMENTS[ARGUMENTS.index("--resume") + 1]
+        try:
+            before = (projects / f"{resumed}.jsonl").read_text()
+        except FileNotFoundError:
+            unknown = f"No conversation found with session ID: {resumed}"
+            say(type="result", subtype="error_during_execution", is_error=True, num_turns=0, errors=[unknown])
+            sys.exit(unknown)
+    own.write_text(before + json.dumps({"prompt": PROMPT}) + "\n")
+    return own
+
+
+def steps(report: object) -> None:
+    """Do every step of the tier that nothing speaks of yet. Like the real one, write down a call once it is over."""
+    transcript = conversation()
+    known = transcript.read_text()
+    init(OWN_ID)
+    said = 0
+    for number in range(1, STEPS + 1):
+        step = f"step-{os.environ['CLAUDEOPS_TIER']}-{number}"
+        if step in known:
+            continue
+        said += 1
+        log("said.jsonl", message=said)
+        message(said, text("I look."), call(said, command=f"echo {step}"))
+        ask(said, f"echo {step}")
+        log("ran.jsonl", step=step)
+        answer(said, "done")
+        with transcript.open("a") as kept:
+            kept.write(json.dumps({"role": "assistant", "done": step}) + "\n")
+    said += 1
+    log("said.jsonl", message=said)
+    message(said, text("I report."))
+    result(OWN_ID, report, total_cost_usd=said * MESSAGE_USD)
+
+
+def climbs() -> None:
+    steps(NEEDS)
+
+
+def mends() -> None:
+    steps(HEALTHY)
+
+
 WAYS: dict[str, Callable[[], None]] = {
     way.__name__: way
     for way in (
         *(healthy, needs, needs_and_fills, takes_itself_away, sprawls, garbage, only_garbage, huge_line, no_line_feed),
         *(nameless, another_id, hostile_id, no_result, no_report, bad_report, deep, babbles, killed, busy, chatters),
-        *(bypasses, bypasses_and_leaves, heeds_nothing),
+        *(bypasses, bypasses_and_leaves, heeds_nothing, deaf, climbs, mends),
     )
 }
 
@@ -288,7 +356,8 @@ if __name__ == "__main__":
         named = "--session-id" in arguments
         OWN_ID = arguments[arguments.index("--session-id") + 1] if named else str(uuid.uuid4())
         # Like the real one, it does nothing before its whole prompt is there, and nothing without one.
-        if sys.stdin.read().strip():
+        PROMPT = sys.stdin.read()
+        if PROMPT.strip():
             with Path("argv.jsonl").open("a") as file:
                 file.write(json.dumps(arguments) + "\n")
             ways = os.environ["STANDIN"].split()

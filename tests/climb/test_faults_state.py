@@ -100,14 +100,13 @@ def test_a_disk_that_fills_up_stops_the_run_and_the_next_cycle_catches_its_recor
     filling.unlink()
     (place.work / "go").touch()
     assert place.cycle().exit_code == 0
-    broken_off, after = place.chains()
-    assert (broken_off.cycle.status, broken_off.cycle.reason) == ("stopped", "interrupted")
-    [session] = broken_off.sessions
+    [chain] = place.chains()
+    session, after = chain.sessions
+    assert (chain.cycle.status, after.status, after.reason) == ("healthy", "completed", "transcript_missing")
     assert (session.status, session.cost_basis) == ("interrupted", "estimated")
     said = [e.text for e in place.events(session) if e.kind == "text"]
     assert len(said) >= in_stream - 1
     assert [text.split()[1] for text in said[1:]] == [str(n) for n in range(2, len(said) + 1)]
-    assert after.cycle.status == "healthy"
     place.assert_nothing_left()
 
 
@@ -124,8 +123,7 @@ def test_without_a_handoff_no_higher_tier_runs(tmp_path, standin, way):
     assert (done.document["cycle"]["status"], done.document["cycle"]["reason"]) == ("blocked", "handoff_invalid")
     assert "Tier 2 was not started" in done.document["cycle"]["detail"]
     [chain] = place.chains()
-    [notice] = place.notices(chain)
-    assert (notice.level, notice.data["reason"]) == ("critical", "handoff_invalid")
+    assert ("critical", "handoff_invalid") in [(n.level, n.data.get("reason")) for n in place.notices(chain)]
     assert len((place.work / "argv.jsonl").read_text().splitlines()) == 1
     place.assert_nothing_left()
 

@@ -19,7 +19,6 @@ FAULTS = {
     "bad_report": (3, "unresolved", "no_report", "completed", None, "services[0].status must be one of"),
 }
 HEALTHY = (0, "healthy", None, "completed", None, "web is healthy")
-KILLED = (1, "stopped", "interrupted", "interrupted", "killed", "killed by signal 9")
 
 
 def answered(place: Place, exit_code, status, reason, ended, failure, sentence) -> Session:
@@ -72,9 +71,9 @@ def test_a_call_nested_too_deeply_is_recorded_without_its_depths(tmp_path, stand
 
 
 def test_a_killed_run_keeps_its_session_its_messages_and_an_estimate_of_its_cost(tmp_path, standin):
-    place = Place(tmp_path, standin, ways="killed")
+    place = Place(tmp_path, standin, ways="killed", config="[continuity]\nmax_resumes = 0\n")
 
-    session = answered(place, *KILLED)
+    session = answered(place, 1, "failed", "killed", "interrupted", "killed", "killed by signal 9")
 
     assert (session.cost_basis, session.tokens) == (CostBasis.ESTIMATED, Tokens(input=1000, output=10))
     assert session.cost_usd
@@ -100,7 +99,7 @@ def test_the_session_id_that_the_stream_reports_is_the_one_that_is_resumed(tmp_p
     # The id has a transcript, so that nothing else stands against resuming it.
     project = place.home / ".claude" / "projects" / "p"
     project.mkdir(parents=True)
-    (project / f"{OTHER_ID}.jsonl").write_text("{}\n")
+    (project / f"{OTHER_ID}.jsonl").write_text('{"message": {"role": "assistant"}}\n')
 
     one, two = place.cycle("--json").document["sessions"]
 

@@ -30,7 +30,7 @@ MATRIX = {
     "rejected_twice": (PREVIOUS, (REJECTED, replace(REJECTED, id=3)), {}, Reason.POISONED),
     "rejected_once": (PREVIOUS, (REJECTED,), {}, Reason.RESUME_REJECTED),
     "was_itself_rejected": (replace(PREVIOUS, status=SessionStatus.REJECTED), (), {}, Reason.RESUME_REJECTED),
-    "work_moved_on": (PREVIOUS, (), {"epoch": 1}, Reason.EPOCH_CHANGED),
+    "work_moved_on": (replace(PREVIOUS, epoch=1), (), {}, Reason.EPOCH_CHANGED),
     "other_directory": (PREVIOUS, (), {"work_dir": "/elsewhere"}, Reason.WORK_DIR_CHANGED),
     "other_binary_or_host": (PREVIOUS, (), {"runtime": replace(RUNTIME, id="rt-2")}, Reason.RUNTIME_CHANGED),
     "marked_expired": (replace(PREVIOUS, status=SessionStatus.EXPIRED), (), {}, Reason.SESSION_EXPIRED),

@@ -87,25 +87,25 @@ ENDINGS = {
         "usage_limit",
         True,
     ),
-    "ctrl_c": (
-        (replace(ONE, status=SessionStatus.INTERRUPTED, failure=Failure.INTERRUPTED),),
+    "cut_off_too_often": (
+        (replace(ONE, status=SessionStatus.INTERRUPTED, failure=Failure.INTERRUPTED, resumes=5),),
         {},
-        CycleStatus.STOPPED,
+        CycleStatus.FAILED,
         "interrupted",
         True,
     ),
-    "turn_limit": (
-        (replace(ONE, status=SessionStatus.INTERRUPTED, failure=Failure.TURN_LIMIT),),
+    "stopped_by_an_operator": (
+        (replace(ONE, status=SessionStatus.STOPPED, failure=Failure.STOPPED),),
         {},
-        CycleStatus.FAILED,
-        "turn_limit",
-        True,
+        CycleStatus.STOPPED,
+        "stopped",
+        False,
     ),
-    "timed_out": (
-        (replace(ONE, status=SessionStatus.TIMED_OUT, failure=Failure.SILENCE),),
+    "no_output": (
+        (replace(ONE, status=SessionStatus.TIMED_OUT, failure=Failure.NO_OUTPUT, messages=0),),
         {},
         CycleStatus.FAILED,
-        "silence",
+        "no_output",
         True,
     ),
     "bad_key": (

@@ -30,9 +30,9 @@ def ask(session, *, now=NOW, around=None, **changes):
 
 
 GOES_ON = {
-    "approved": (Failure.APPROVAL, {"approval": ApprovalStatus.APPROVED}, {}, Reason.APPROVED),
-    "denied": (Failure.APPROVAL, {"approval": ApprovalStatus.DENIED}, {}, Reason.DENIED),
-    "nobody_answered": (Failure.APPROVAL, {"approval": ApprovalStatus.EXPIRED}, {}, Reason.DENIED),
+    "approved": (Failure.APPROVAL, {"approvals": {1: ApprovalStatus.APPROVED}}, {}, Reason.APPROVED),
+    "denied": (Failure.APPROVAL, {"approvals": {1: ApprovalStatus.DENIED}}, {}, Reason.DENIED),
+    "nobody_answered": (Failure.APPROVAL, {"approvals": {1: ApprovalStatus.EXPIRED}}, {}, Reason.DENIED),
     "limit_reset": (Failure.USAGE_LIMIT, {"usage_limit_resets_at": NOW}, {}, Reason.USAGE_LIMIT_RESET),
     "budget_approved": (Failure.BUDGET, {}, {"budget_approved_at": NOW}, Reason.BUDGET_APPROVED),
 }
@@ -47,9 +47,9 @@ def test_a_paused_run_goes_on_in_its_own_conversation_on_its_own_tier(failure, a
 
 
 WAITS = {
-    "question_unanswered": (Failure.APPROVAL, {"approval": ApprovalStatus.WAITING}, {}),
+    "question_unanswered": (Failure.APPROVAL, {"approvals": {1: ApprovalStatus.WAITING}}, {}),
     "question_lost": (Failure.APPROVAL, {}, {}),
-    "approval_used_already": (Failure.APPROVAL, {"approval": ApprovalStatus.USED}, {}),
+    "approval_used_already": (Failure.APPROVAL, {"approvals": {1: ApprovalStatus.USED}}, {}),
     "limit_not_reset": (Failure.USAGE_LIMIT, {"usage_limit_resets_at": NOW + MINUTE}, {}),
     "limit_without_a_time": (Failure.USAGE_LIMIT, {}, {}),
     "budget_used_up": (Failure.BUDGET, {}, {}),
@@ -87,7 +87,7 @@ def test_approved_money_that_is_spent_again_pauses_again():
 @pytest.mark.parametrize("session", [None, paused(Failure.APPROVAL), a_session()], ids=["first", "paused", "next_tier"])
 def test_no_run_is_started_while_the_switch_is_off(session):
     off = SwitchState(paused=True, at=NOW, by="ada", reason="maintenance")
-    around = surroundings(switch=off, approval=ApprovalStatus.APPROVED)
+    around = surroundings(switch=off, approvals={1: ApprovalStatus.APPROVED})
     step = next_step(a_chain(*([session] if session else [])), policy(), around, now=NOW)
 
     assert (step.status, step.reason) == (CycleStatus.PAUSED, "switch")
@@ -97,6 +97,21 @@ def test_no_run_is_started_while_the_switch_is_off(session):
 
 def test_an_answer_after_the_session_grew_too_old_is_handed_off():
     old = paused(Failure.APPROVAL, last_message_at=NOW - dt.timedelta(hours=3))
-    step = ask(old, around={"approval": ApprovalStatus.APPROVED})
+    step = ask(old, around={"approvals": {1: ApprovalStatus.APPROVED}})
 
+    assert (step.continuity.kind, step.continuity.reason) == (ContinuityKind.HANDOFF, Reason.SESSION_EXPIRED)
+
+
+def test_a_limit_that_is_reached_again_and_again_is_not_run_into_for_ever():
+    step = ask(paused(Failure.USAGE_LIMIT, resumes=5), around={"usage_limit_resets_at": NOW})
+
+    assert isinstance(step, Finish)
+    assert (step.status, step.reason, step.tell) == (CycleStatus.FAILED, "usage_limit", True)
+
+
+def test_what_has_expired_meanwhile_still_goes_on_when_what_it_waits_for_comes():
+    expired = replace(paused(Failure.BUDGET), status=SessionStatus.EXPIRED)
+
+    assert ask(expired).status is CycleStatus.PAUSED
+    step = ask(expired, budget_approved_at=NOW)
     assert (step.continuity.kind, step.continuity.reason) == (ContinuityKind.HANDOFF, Reason.SESSION_EXPIRED)

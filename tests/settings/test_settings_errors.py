@@ -45,6 +45,16 @@ TIER = '[[tiers]]\nname = "one"\nmodel = "haiku"\nprompt = "tier1.md"\n'
             id="inline table",
         ),
         pytest.param(
+            "[continuity]\nreopen_minutes = -1",
+            "FILE:2: continuity.reopen_minutes: should be greater than or equal to 0 (got -1).",
+            id="a time that lies ahead",
+        ),
+        pytest.param(
+            "[continuity]\nreopen_minutes = 525601",
+            "FILE:2: continuity.reopen_minutes: should be less than or equal to 525600 (got 525601).",
+            id="more than a year",
+        ),
+        pytest.param(
             '[escalation]\nmax_tier = "3"',
             'FILE:2: escalation.max_tier: should be a whole number (got "3").',
             id="text for a number",

@@ -16,17 +16,16 @@ from tests.store.store_examples import NOON, add_session, begin, end, minutes, t
 
 @pytest.fixture
 def tree(store: Store) -> list[Session]:
-    """A root with two children, one of them with a child of its own; and a session of the cycle that stands apart."""
+    """A root with two children, one of which has a child of its own; and one that was begun again from nothing."""
     cycle = begin(store)
     root = add_session(store, cycle)
     middle = add_session(store, cycle, root, tier=2)
     leaf = add_session(store, cycle, middle, tier=3)
     second = add_session(store, cycle, root, tier=2)
-    add_session(store, cycle)
-    return [root, middle, leaf, second]
+    return [root, middle, leaf, second, add_session(store, cycle)]
 
 
-@pytest.mark.parametrize("start", [0, 1, 2, 3], ids=["root", "middle", "leaf", "second child"])
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 4], ids=["root", "middle", "leaf", "second child", "apart"])
 def test_a_chain_is_the_same_from_each_of_its_records(store: Store, tree: list[Session], start: int) -> None:
     chain = store.chain_of(tree[start].id)
     assert chain == Chain(cycle=store.cycle(tree[0].cycle_id), sessions=tuple(tree))
@@ -42,6 +41,14 @@ def test_a_chain_that_crosses_cycles_is_shown_with_the_cycle_of_the_record_asked
     assert chain.sessions == (*tree, later)
     assert store.chain_of(tree[0].id).sessions == chain.sessions
     assert store.chain(later.cycle_id).sessions == (later,)
+
+
+def test_the_line_to_a_record_goes_up_through_earlier_cycles_as_far_as_asked(store: Store, tree: list[Session]) -> None:
+    root, middle, leaf, _, _ = tree
+    later = add_session(store, begin(store, "other"), leaf)
+    assert store.line_to(later.id, 10) == [root, middle, leaf, later]
+    assert store.line_to(later.id, 2) == [leaf, later]
+    assert store.children(leaf.id) == [later]
 
 
 def test_the_chain_of_a_cycle_has_all_its_sessions_oldest_first(store: Store, tree: list[Session]) -> None:
@@ -196,6 +203,8 @@ QUESTIONS = {
     "running_cycles": lambda store: store.running_cycles(),
     "chain": lambda store: store.chain(1),
     "chain_of": lambda store: store.chain_of(1),
+    "children": lambda store: store.children(1),
+    "line_to": lambda store: store.line_to(1, 5),
     "chains": lambda store: store.chains(5),
     "chains by status": lambda store: store.chains(5, status=CycleStatus.RUNNING),
     "chains by schedule": lambda store: store.chains(5, schedule="default"),

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from supervisor.decide.lifecycle import SESSION_MOVES
 from supervisor.errors import Conflict, NotFound, StoreError
 from supervisor.model.cycle import CycleStatus, EventKind, NewEvent, Trigger
-from supervisor.model.guarding import AFTER_PAUSED
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Action, Health, Level, Report, ReportedEvent, ServiceState
 from supervisor.model.session import CostBasis, ModelUsage, SessionStatus, Tokens, ToolCalls
@@ -67,7 +67,7 @@ def test_a_cycle_is_finished_once(store: Store) -> None:
         cycle, status=CycleStatus.BLOCKED, reason="dry_run", detail="Would climb.", ended_at=NOON + minutes(5)
     )
     assert store.cycle(cycle.id) == done
-    with pytest.raises(Conflict, match=f"cycle {cycle.id} was expected to be running, but it is blocked"):
+    with pytest.raises(Conflict, match=f"cycle {cycle.id} is blocked, and what is blocked does not become healthy"):
         finish(store, cycle.id)
     with pytest.raises(NotFound, match="no cycle 99"):
         finish(store, 99)
@@ -75,9 +75,9 @@ def test_a_cycle_is_finished_once(store: Store) -> None:
 
 def test_a_session_goes_from_created_to_active_to_its_end(store: Store) -> None:
     cycle = begin(store)
-    created = add_session(store, cycle, prompt_bytes=2048, epoch=3, resumed_from="before")
+    created = add_session(store, cycle, prompt_bytes=2048, resumes=3, resumed_from="before")
     assert (created.status, created.cost_usd, created.cost_basis) == (SessionStatus.CREATED, None, CostBasis.UNKNOWN)
-    assert (created.prompt_bytes, created.epoch, created.resumed_from) == (2048, 3, "before")
+    assert (created.prompt_bytes, created.resumes, created.resumed_from) == (2048, 3, "before")
     assert (created.tokens, created.started_at, created.reported_usage) == (None, None, {})
 
     active = store.activate_session(created.id, pid=77, pid_started=1772366401.5, now=NOON + minutes(1))
@@ -126,10 +126,10 @@ def test_a_session_goes_from_created_to_active_to_its_end(store: Store) -> None:
 def test_a_status_change_that_comes_too_late_is_a_conflict_that_says_what_was_found(store: Store) -> None:
     session = add_session(store, begin(store))
     store.activate_session(session.id, pid=1, pid_started=1.0, now=NOON)
-    with pytest.raises(Conflict, match=f"session {session.id} was expected to be created, but it is active"):
+    with pytest.raises(Conflict, match=f"session {session.id} is active, and what is active does not become active"):
         store.activate_session(session.id, pid=2, pid_started=2.0, now=NOON)
     end(store, session)
-    with pytest.raises(Conflict, match="expected to be active or created, but it is completed"):
+    with pytest.raises(Conflict, match="is completed, and what is completed does not become interrupted"):
         end(store, session, SessionStatus.INTERRUPTED)
     with pytest.raises(Conflict):
         store.capture_session_id(session.id, "late")
@@ -138,35 +138,26 @@ def test_a_status_change_that_comes_too_late_is_a_conflict_that_says_what_was_fo
         store.activate_session(99, pid=1, pid_started=1.0, now=NOON)
 
 
-@pytest.mark.parametrize("to", sorted(AFTER_PAUSED))
+@pytest.mark.parametrize("to", sorted(SESSION_MOVES[SessionStatus.PAUSED]))
 def test_a_paused_session_leaves_that_state_once_and_keeps_when_its_process_ended(
     store: Store, to: SessionStatus
 ) -> None:
     session = add_session(store, begin(store))
-    store.activate_session(session.id, pid=1, pid_started=1.0, now=NOON)
     paused = end(store, session, SessionStatus.PAUSED, cost_usd=0.5, cost_basis=CostBasis.REPORTED)
     assert paused.status is SessionStatus.PAUSED
-    assert store.leave_paused(paused.id, to) == replace(paused, status=to)
-    with pytest.raises(Conflict, match=f"expected to be paused, but it is {to}"):
-        store.leave_paused(paused.id, to)
+    assert store.leave(paused.id, to, why="over", now=NOON) == replace(paused, status=to)
+    with pytest.raises(Conflict, match=f"is {to}, and what is {to} does not become {to}"):
+        store.leave(paused.id, to, why="over", now=NOON)
 
 
-def test_a_paused_session_does_not_run_again_and_others_do_not_leave_that_state(store: Store) -> None:
+def test_what_has_not_been_cut_off_does_not_expire(store: Store) -> None:
     session = add_session(store, begin(store))
-    with pytest.raises(Conflict, match="expected to be paused, but it is created"):
-        store.leave_paused(session.id, SessionStatus.EXPIRED)
-    with pytest.raises(ValueError, match="does not become active"):
-        store.leave_paused(session.id, SessionStatus.ACTIVE)
+    with pytest.raises(Conflict, match="what is created does not become expired"):
+        store.leave(session.id, SessionStatus.EXPIRED, why="idle", now=NOON)
+    with pytest.raises(Conflict, match="expected to be otherwise"):
+        store.leave(session.id, SessionStatus.ACTIVE, why="idle", now=NOON)
     with pytest.raises(NotFound, match="no session 99"):
-        store.leave_paused(99, SessionStatus.EXPIRED)
-
-
-def test_an_end_may_expect_another_status_than_unfinished(store: Store) -> None:
-    session = end(store, add_session(store, begin(store)), SessionStatus.PAUSED)
-    expired = SessionEnd(status=SessionStatus.EXPIRED, ended_at=NOON)
-    assert store.finish_session(session.id, expired, expect=frozenset({SessionStatus.PAUSED})).status is (
-        SessionStatus.EXPIRED
-    )
+        store.leave(99, SessionStatus.EXPIRED, why="idle", now=NOON)
 
 
 def test_an_id_that_the_cli_minted_is_kept(store: Store) -> None:

@@ -1,0 +1,47 @@
+"""Say that this process still runs a cycle, and hear whether it still should. Writes to the store.
+
+Called from climb.cycle. Another host cannot see whether a process lives: it goes by the heartbeat.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+from supervisor.climb.ladder import Ladder
+from supervisor.climb.owner import this_process
+from supervisor.climb.stop import StopRequest
+from supervisor.errors import Conflict, StoreError
+from supervisor.model.cycle import Cycle
+from supervisor.model.outcome import Ended
+
+logger = logging.getLogger(__name__)
+
+BEAT_SECONDS = 2.0
+
+
+@contextlib.asynccontextmanager
+async def beating(ladder: Ladder, cycle: Cycle, stop: StopRequest) -> AsyncIterator[None]:
+    """Keep the cycle alive while the block runs; ask it to stop when somebody wishes so or has taken it over."""
+    task = asyncio.create_task(_beat(ladder, cycle, stop))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _beat(ladder: Ladder, cycle: Cycle, stop: StopRequest) -> None:
+    while not stop.event.is_set():
+        await asyncio.sleep(BEAT_SECONDS)
+        try:
+            found = await asyncio.to_thread(ladder.store.beat, cycle.id, owner=this_process())
+        except Conflict:
+            logger.critical("Another process runs this cycle now", extra={"cycle": cycle.id})
+            stop.ask(Ended.DISOWNED)
+        except StoreError as error:
+            # Whoever writes records waits for the store and decides when that was too long.
+            logger.warning("The heartbeat was not written", extra={"cycle": cycle.id, "why": error.message})
+        else:
+            if found.stop_asked_by is not None:
+                stop.ask(Ended.STOPPED)
