@@ -18,8 +18,8 @@ from pathlib import Path
 from bench.api_server import CLIMB, ApiServer
 from bench.binaries import CONFIG, closed_environment
 from supervisor.claude.command import arguments
-from supervisor.cli.cycle import find_runtime
 from supervisor.climb.launch import new_session_id, run_spec
+from supervisor.climb.outfit import find_runtime
 from supervisor.model.cycle import EventKind
 from supervisor.settings import Settings, load_settings
 from supervisor.store import open_store

@@ -1,4 +1,4 @@
-"""Where the files that come with opsladder are: ``prompts/`` and ``config/``. Reads nothing itself.
+"""Where the files that come with opsladder are: ``prompts/``, ``config/``, ``systemd/``. Reads nothing itself.
 
 In a checkout they stand at the top of the repository, in a wheel inside the package.
 """
@@ -11,3 +11,4 @@ _ROOT = _IN_WHEEL if _IN_WHEEL.is_dir() else _PACKAGE.parent
 
 PROMPTS = _ROOT / "prompts"
 CONFIG = _ROOT / "config"
+SYSTEMD = _ROOT / "systemd"

@@ -5,18 +5,21 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from climber import bash, report, scripts
+from receiver import receiving
 
+from supervisor.notify import deliver_due
 from supervisor.rehearsal.scenario import Scenario, Script
 from supervisor.rehearsal.scenario_file import parse_scenario
 from supervisor.settings import load_settings
 from supervisor.store import open_store
-from tests.cli.command_line import CommandLine, command_line, scripted_api
+from tests.cli.command_line import DEADLINE_SECONDS, CommandLine, command_line, scripted_api
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,11 +44,18 @@ EXPECTED = {
     "opsladder deny 7 --reason 'not during business hours'": "cycle 1 healthy, $",
     "opsladder retry 18": "resume (operator_retry)",
     "opsladder stop 18": "cycle 1 is stopped.",
+    "opsladder run": "Serving",
+    "opsladder systemd install --dry-run": "[Service]",
     "opsladder services": "✓ healthy",
     "opsladder incidents": "web",
     "opsladder incident 3": "Incident 1 default",
     "opsladder reset": "nothing was dropped.",
+    "opsladder schedules": "by hand",
     "opsladder sweep": "Nothing to do.",
+    "opsladder metrics": 'opsladder_cycles_total{schedule="default",status="healthy"} ',
+    "opsladder metrics --textfile opsladder.prom": "",
+    "opsladder notify test": "✓ warning.1 (json://…): arrived",
+    "opsladder notify list": "✓ sent",
     "opsladder cycle --approve-budget": "healthy, $",
     "opsladder pause --reason 'the database moves'": "(the database moves).",
     "opsladder unpause": "Runs and tool calls go through again.",
@@ -131,18 +141,41 @@ def test_an_extra_that_is_mentioned_exists(extra: str) -> None:
 def opsladder(tmp_path_factory: pytest.TempPathFactory, new_cli: Path) -> Iterator[CommandLine]:
     """A place where everything works, one cycle has run and there was an incident."""
     scenario = scripts((bash("echo looked"), report(False)))
-    with scripted_api(scenario, tiers=(1,)) as base_url:
+    with scripted_api(scenario, tiers=(1,)) as base_url, receiving() as receiver:
         opsladder = command_line(
-            tmp_path_factory.mktemp("readme"), base_url=base_url, OPSLADDER_CLAUDE__BIN=str(new_cli)
+            tmp_path_factory.mktemp("readme"),
+            base_url=base_url,
+            OPSLADDER_CLAUDE__BIN=str(new_cli),
+            OPSLADDER_NOTIFY__WARNING=receiver.url(),
         )
         assert opsladder.run("cycle").exit_code == 0
+        now = dt.datetime.now(dt.UTC)
         with open_store(f"sqlite:///{opsladder.state}/opsladder.db") as store:
-            store.judge_cycle(1, trouble=["web"], reopen_within=dt.timedelta(hours=4), now=dt.datetime.now(dt.UTC))
+            store.judge_cycle(1, trouble=["web"], reopen_within=dt.timedelta(hours=4), now=now)
+            settings = load_settings(None, opsladder.environment(), cwd=opsladder.work)
+            deliver_due(store, settings, now=now, at_once=True)
         yield opsladder
 
 
 def is_run_apart(line: str) -> bool:
     return shlex.split(line)[1] in BEFORE
+
+
+def is_the_service(line: str) -> bool:
+    return shlex.split(line)[1] == "run"
+
+
+@pytest.mark.parametrize("line", [line for line in lines_of("opsladder") if is_the_service(line)])
+def test_the_service_serves_until_it_is_told_to_end(opsladder: CommandLine, line: str) -> None:
+    _, *arguments = shlex.split(line)
+    with opsladder.started(*arguments, OPSLADDER_WEB__PORT="0") as (process, output):
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while EXPECTED[line] not in output.read_text():
+            assert process.poll() is None, output.read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait(DEADLINE_SECONDS) == 0
 
 
 def is_a_restore(line: str) -> bool:
@@ -151,7 +184,8 @@ def is_a_restore(line: str) -> bool:
 
 @pytest.mark.xdist_group("readme")
 @pytest.mark.parametrize(
-    "line", [line for line in lines_of("opsladder") if not is_run_apart(line) and not is_a_restore(line)]
+    "line",
+    [line for line in lines_of("opsladder") if not (is_run_apart(line) or is_a_restore(line) or is_the_service(line))],
 )
 def test_a_command_line_does_what_it_says(opsladder: CommandLine, line: str) -> None:
     records = opsladder.run("chains", "--json", "--status", "healthy").document["chains"][-1]["sessions"]

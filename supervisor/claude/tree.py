@@ -39,6 +39,17 @@ def adopt_orphans() -> None:
         logger.warning("Orphans cannot be adopted", extra={"errno": ctypes.get_errno()})
 
 
+def marks_alive() -> frozenset[str]:
+    """The marks of all runs of which any process still lives, found in one look."""
+    prefix = f"{MARK}=".encode()
+    found: set[bytes] = set()
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError):
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+            found.update(entry[len(prefix) :] for entry in environment.split(b"\0") if entry.startswith(prefix))
+    return frozenset(mark.decode(errors="replace") for mark in found)
+
+
 class Tree:
     """The processes of one run. ``child`` is the CLI when this very process has started it."""
 

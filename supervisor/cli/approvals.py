@@ -3,7 +3,6 @@
 Answering goes on with the paused cycle at once, as `cycle` would: there may be no daemon to do it.
 """
 
-import asyncio
 import datetime as dt
 import json
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from supervisor.cli import logs, words
-from supervisor.cli.cycle import CycleOptions, climb_once, show_while
+from supervisor.cli.cycle import CycleOptions, climb_and_tell
 from supervisor.cli.exits import SETTLED, exit_code
 from supervisor.cli.person import who
 from supervisor.cli.show import existing_store, find, recorded
@@ -115,8 +114,7 @@ def _settled(approval: Approval) -> str:
 
 def _go_on(settings: Settings, said: Answer, cycle: int, schedule: str) -> int:
     options = CycleOptions(schedule=schedule, paused_cycle=cycle, as_json=said.as_json, verbose=said.verbose)
-    chain = show_while(said.as_json, lambda watch: asyncio.run(climb_once(settings, options, watch=watch)))
-    return exit_code(chain.cycle.status)
+    return exit_code(climb_and_tell(settings, options).cycle.status)
 
 
 def _without_a_question(cycle: Cycle) -> str:

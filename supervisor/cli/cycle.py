@@ -8,19 +8,18 @@ import asyncio
 import json
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from supervisor.claude.probe import cached_runtime, find_binary, probe
 from supervisor.cli import logs
 from supervisor.cli.exits import exit_code
 from supervisor.climb.launch import Launched, launch, new_session_id
+from supervisor.climb.outfit import find_runtime, make_ladder, prepare_state
 from supervisor.climb.stop import StopRequest
-from supervisor.errors import ClaudeNotUsable, OpsladderError, UsageError
+from supervisor.errors import ClaudeNotUsable, UsageError
 from supervisor.model.cycle import Chain, Trigger
 from supervisor.model.progress import Watch
 from supervisor.model.runtime import Runtime
@@ -53,8 +52,19 @@ def run_one(config: Path | None, options: CycleOptions) -> int:
     logs.set_up(verbose=options.verbose)
     settings = settings_from_process(config)
     logs.keep_secret(settings.masker())
-    chain = show_while(options.as_json, lambda watch: asyncio.run(climb_once(settings, options, watch=watch)))
-    return exit_code(chain.cycle.status)
+    return exit_code(climb_and_tell(settings, options).cycle.status)
+
+
+def climb_and_tell(settings: Settings, options: CycleOptions, trigger: Trigger = Trigger.MANUAL) -> Chain:
+    """One cycle with someone watching; whoever has to know of it is told at its end."""
+    chain = show_while(options.as_json, lambda watch: asyncio.run(climb_once(settings, options, trigger, watch=watch)))
+    if settings.tells_anyone:
+        from supervisor.notify import deliver_after_cycle
+        from supervisor.store import open_store
+
+        with open_store(settings.database_url()) as store:
+            deliver_after_cycle(settings, store, chain)
+    return chain
 
 
 def show_while(as_json: bool, work: "Climb") -> Chain:
@@ -122,42 +132,6 @@ async def climb_once(
                 await warm.end(settings.claude.end_grace_seconds)
 
 
-def make_ladder(settings: Settings, runtime: Runtime, watch: Watch) -> "Ladder":
-    """The tools of a climb, with the store open."""
-    from supervisor.climb.ladder import Ladder
-    from supervisor.prompts import Prompts
-    from supervisor.store import open_store
-
-    return Ladder(
-        settings=settings,
-        store=open_store(settings.database_url()),
-        runtime=runtime,
-        prompts=Prompts(settings.prompt_dirs),
-        watch=watch,
-    )
-
-
-def prepare_state(settings: Settings) -> None:
-    """Make the state directory, private, and prove that it can be written to before anything starts."""
-    directory = settings.state.dir
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory) as trial:
-            trial.write(b"\n")
-    except OSError as error:
-        raise OpsladderError(
-            f"The state directory {directory} cannot be written to: {error.strerror}.",
-            remedy="Set state.dir, make room, or correct its owner.",
-        ) from error
-
-
-async def find_runtime(settings: Settings) -> Runtime:
-    """The CLI a cycle will use, and what it can do."""
-    binary = find_binary(settings.claude.bin, path_var=settings.agent_env.get("PATH", ""), base_dir=settings.base_dir)
-    cache_file = settings.state.dir / "probe.json"
-    return cached_runtime(binary, cache_file) or await probe(binary, cache_file=cache_file, env=settings.agent_env)
-
-
 async def _boot_ahead(settings: Settings, runtime: Runtime, tier: int, dry_run: bool) -> Launched | None:
     try:
         return await launch(
@@ -193,7 +167,5 @@ def _signals_ask(stop: StopRequest) -> Iterator[None]:
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from supervisor.climb.ladder import Ladder
 
     Climb = Callable[[Watch], Chain]

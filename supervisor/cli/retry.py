@@ -1,12 +1,11 @@
 """`opsladder retry`: do a record's tier again and go on from there. Called from ``app``."""
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from supervisor.cli import logs
-from supervisor.cli.cycle import CycleOptions, climb_once, show_while
+from supervisor.cli.cycle import CycleOptions, climb_and_tell
 from supervisor.cli.exits import exit_code
 from supervisor.cli.person import who
 from supervisor.cli.show import find, recorded
@@ -54,10 +53,7 @@ def retry(config: Path | None, asked: Retry) -> int:
         as_json=asked.as_json,
         verbose=asked.verbose,
     )
-    chain = show_while(
-        asked.as_json, lambda watch: asyncio.run(climb_once(settings, options, Trigger.RETRY, watch=watch))
-    )
-    return exit_code(chain.cycle.status)
+    return exit_code(climb_and_tell(settings, options, Trigger.RETRY).cycle.status)
 
 
 def _is_looked_after(running: list[tuple[Cycle, "Owner"]], cycle_id: int) -> bool:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from supervisor.cli import logs
-from supervisor.cli.cycle import find_runtime, make_ladder
 from supervisor.cli.person import who
 from supervisor.cli.show import find, recorded
+from supervisor.climb.outfit import find_runtime, make_ladder
 from supervisor.errors import Conflict, OpsladderError
 from supervisor.model.cycle import Chain, CycleStatus
 from supervisor.model.session import SessionStatus

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from supervisor.cli import logs, words
-from supervisor.cli.cycle import prepare_state
 from supervisor.cli.show import existing_store
+from supervisor.climb.outfit import prepare_state
 from supervisor.settings import settings_from_process
 
 if TYPE_CHECKING:

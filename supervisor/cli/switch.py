@@ -4,8 +4,8 @@ import datetime as dt
 from pathlib import Path
 
 from supervisor.cli import words
-from supervisor.cli.cycle import prepare_state
 from supervisor.cli.person import who
+from supervisor.climb.outfit import prepare_state
 from supervisor.model.cycle import CycleStatus
 from supervisor.settings import settings_from_process
 

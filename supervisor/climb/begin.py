@@ -30,6 +30,7 @@ def for_cycle(request: CycleRequest, cycle: Cycle) -> CycleRequest:
 
 
 async def begin(ladder: Ladder, request: CycleRequest) -> Cycle:
+    """The cycle to run, or a skipped one. ``Conflict`` when another supervisor has claimed this very firing."""
     store = ladder.store
     switch = await asyncio.to_thread(store.switch)
     if switch.paused:
@@ -80,16 +81,22 @@ async def _reopen(ladder: Ladder, request: CycleRequest) -> Cycle | None:
         if request.retry_of is not None:
             await _give_up(ladder, chain, request)
             return None
-        now = ladder.clock()
-        await asyncio.to_thread(store.expire_approvals, now)
-        asked = for_cycle(request, chain.cycle)
-        policy = await asyncio.to_thread(policy_for, ladder, asked, chain)
-        step = next_step(chain, policy, await asyncio.to_thread(surroundings, ladder, asked, chain), now=now)
-        if isinstance(step, Finish) and step.status is CycleStatus.PAUSED:
-            detail = f"Cycle {chain.cycle.id} of this schedule is paused and comes first. {step.detail}"
+        waits = await asyncio.to_thread(still_waits, ladder, request, chain)
+        if waits is not None:
+            detail = f"Cycle {chain.cycle.id} of this schedule is paused and comes first. {waits.detail}"
             return await _skip(ladder, request, "paused", detail)
         return await _open(ladder, chain.cycle.id)
     return None
+
+
+def still_waits(ladder: Ladder, request: CycleRequest, chain: Chain) -> Finish | None:
+    """Why a paused cycle cannot go on yet; nothing when what it waits for has come. Reads and writes the store."""
+    now = ladder.clock()
+    ladder.store.expire_approvals(now)
+    asked = for_cycle(request, chain.cycle)
+    policy = policy_for(ladder, asked, chain)
+    step = next_step(chain, policy, surroundings(ladder, asked, chain), now=now)
+    return step if isinstance(step, Finish) and step.status is CycleStatus.PAUSED else None
 
 
 async def _open(ladder: Ladder, cycle_id: int) -> Cycle:
@@ -119,4 +126,5 @@ async def _skip(ladder: Ladder, request: CycleRequest, reason: str, detail: str)
         reason=reason,
         detail=detail,
         now=ladder.clock(),
+        fire_key=request.fire_key,
     )

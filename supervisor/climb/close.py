@@ -26,6 +26,12 @@ def stopped(by: str | None) -> Finish:
     return Finish(status=CycleStatus.STOPPED, reason="stopped", detail=f"The cycle was stopped by {by or 'a person'}.")
 
 
+async def wait(ladder: Ladder, cycle: Cycle, step: Finish) -> None:
+    """Let a cycle wait of which nothing was learned."""
+    step = await close(ladder, cycle, step)
+    ladder.watch(Notice(text=step.detail))
+
+
 async def finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
     """Close a cycle, and keep what was learned from it."""
     step = await close(ladder, cycle, step)
@@ -64,11 +70,12 @@ async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:
             "services": list(finish.services),
         },
     )
-    await insist(patience, store.append_events, cycle.id, [event])
     await insist(
         patience,
         or_find_it_done,
-        lambda: store.finish_cycle(cycle.id, status=finish.status, reason=finish.reason, detail=finish.detail, now=now),
+        lambda: store.finish_cycle(
+            cycle.id, status=finish.status, reason=finish.reason, detail=finish.detail, now=now, event=event
+        ),
         find=lambda: store.cycle(cycle.id),
         is_ours=lambda found: (found.status, found.ended_at) == (finish.status, now),
     )

@@ -156,7 +156,7 @@ class Recorder:
                 self._captured = None
 
     def _write_events(self) -> None:
-        if self._in_doubt:
+        if self._in_doubt and self._unwritten:
             # Whether the last batch was committed before the store went away, only the store can say.
             stored = len(self._store.events(session_id=self._session.id, kinds=STREAM_KINDS))
             del self._unwritten[: max(0, stored - self._written)]

@@ -37,9 +37,17 @@ def left_no_trace(session: Session) -> bool:
 def starting_point(chain: Chain, last: Session) -> Session | None:
     """The record to go on from: ``last``, or the nearest above it that got anywhere; ``None`` when none did."""
     session: Session | None = last
-    while session is not None and session.failure in OCCASIONS and left_no_trace(session):
+    while session is not None and session.failure in OCCASIONS and (left_no_trace(session) or _fell_short(session)):
         session = chain.by_id(session.parent_session_id)
     return session
+
+
+def _fell_short(session: Session) -> bool:
+    """Whether a run was to make the call that a person had approved and never got to it, whatever it said.
+
+    A CLI that outlives its supervisor is refused every call, and goes on to talk about that.
+    """
+    return session.reason is Reason.APPROVED and not session.tool_calls.allowed
 
 
 def occasion_from(start: Session, last: Session, answer: ApprovalStatus | None) -> Reason:

@@ -51,7 +51,7 @@ def next_step(chain: Chain, policy: Policy, around: Surroundings, *, now: dt.dat
         case SessionStatus.COMPLETED:
             return _after_completed(chain, last, policy, around, now)
         case SessionStatus.REJECTED:
-            return _after_rejected(last)
+            return _after_rejected(chain, last, policy, around)
         case SessionStatus.STOPPED:
             return Finish(status=CycleStatus.STOPPED, reason="stopped", detail=_detail(last, "was stopped"))
         case _ if last.failure in _PAUSES:
@@ -151,7 +151,7 @@ def _settled(chain: Chain, last: Session, report: Report) -> Finish:
     return Finish(status=status, reason=None, detail=report.summary)
 
 
-def _after_rejected(last: Session) -> Step:
+def _after_rejected(chain: Chain, last: Session, policy: Policy, around: Surroundings) -> Step:
     if last.tools_executed or last.continuity is not ContinuityKind.RESUME:
         return Finish(
             status=CycleStatus.FAILED,
@@ -159,6 +159,9 @@ def _after_rejected(last: Session) -> Step:
             detail=_detail(last, "lost its session after it had run tools: it is not repeated"),
             tell=True,
         )
+    held = _held_back(chain, policy, around)
+    if held is not None:
+        return held
     if last.parent_session_id is None:
         plan = Continuity(kind=ContinuityKind.FRESH, reason=Reason.RESUME_REJECTED)
     else:

@@ -78,7 +78,7 @@ class Chain:
     def duration_seconds(self) -> float | None:
         if self.cycle.ended_at is None:
             return None
-        return (self.cycle.ended_at - self.cycle.started_at).total_seconds()
+        return max(0.0, (self.cycle.ended_at - self.cycle.started_at).total_seconds())
 
     def by_id(self, record: int | None) -> Session | None:
         return next((s for s in self.sessions if s.id == record), None)

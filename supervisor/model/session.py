@@ -193,7 +193,8 @@ class Session:
     def duration_seconds(self) -> float | None:
         if self.started_at is None or self.ended_at is None:
             return None
-        return (self.ended_at - self.started_at).total_seconds()
+        # A clock that was set back meanwhile must not make it negative.
+        return max(0.0, (self.ended_at - self.started_at).total_seconds())
 
     @property
     def context_ratio(self) -> float | None:

@@ -5,7 +5,7 @@ environment above it (``environment``), validates (``schema``, ``values``, ``che
 (``explain``, ``problems``).
 """
 
-from supervisor.settings.load import demo_settings, load_settings, settings_from_process
+from supervisor.settings.load import demo_settings, load_settings, settings_from_process, systemd_variables
 from supervisor.settings.models_table import ModelTable, Price
 from supervisor.settings.problems import ConfigProblems, Problem
 from supervisor.settings.schema import (
@@ -39,4 +39,5 @@ __all__ = [
     "demo_settings",
     "load_settings",
     "settings_from_process",
+    "systemd_variables",
 ]

@@ -43,5 +43,7 @@ def check_secrets(document: Document, source: Source) -> Iterator[Problem]:
 
 def secrets_of(document: Document) -> list[str]:
     """What must never reach an agent."""
-    token = document.web.token
-    return [document.state.database_url.get_secret_value(), *([token.get_secret_value()] if token else [])]
+    notify = document.notify
+    told = (*notify.info, *notify.warning, *notify.critical, *(schedule.ping_url for schedule in document.schedules))
+    secrets = (document.state.database_url, document.web.token, *told)
+    return [secret.get_secret_value() for secret in secrets if secret is not None]

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from supervisor import shipped
 from supervisor.settings.agent_env import OWN_PREFIX, agent_environment
 from supervisor.settings.checks import check_across, check_secrets, elements, secrets_of
+from supervisor.settings.credentials import with_credentials
 from supervisor.settings.environment import ALIAS_PREFIX, Overrides, overrides
 from supervisor.settings.locate import find_config, home_of
 from supervisor.settings.models_table import ModelsDocument, ModelTable
@@ -48,8 +49,14 @@ def load_settings(config: Path | None, environ: Mapping[str, str], *, cwd: Path)
     return _settings(file, environ, base_dir=file.parent if file else cwd.resolve())
 
 
+def systemd_variables() -> dict[str, str]:
+    """What systemd told the process that it started: where it listens, and how long it waits for a sign of life."""
+    named = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+    return {name: value for name, value in _process_environment().items() if name in named}
+
+
 def _process_environment() -> dict[str, str]:
-    return dict(os.environ)
+    return with_credentials(os.environ)
 
 
 def _settings(file: Path | None, environ: Mapping[str, str], *, base_dir: Path) -> Settings:

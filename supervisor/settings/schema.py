@@ -8,11 +8,13 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
+from supervisor.model.report import Level
 from supervisor.settings.patterns import AllowPattern, ApprovePattern, DenyPattern
 from supervisor.settings.values import (
     AbsolutePath,
+    BlackoutWindow,
     CronLine,
     DatabaseUrl,
     Days,
@@ -20,7 +22,9 @@ from supervisor.settings.values import (
     FieldNames,
     ModelName,
     Name,
+    NotifyUrls,
     Number,
+    PingUrl,
     PositiveNumber,
     Program,
     PromptName,
@@ -151,7 +155,28 @@ class Guard(Section):
 
 
 class Notify(Section):
-    """Who is told."""
+    """Who is told of what, as Apprise addresses by level, and how often. See ``targets_of``."""
+
+    info: NotifyUrls = ()
+    warning: NotifyUrls = ()
+    critical: NotifyUrls = ()
+    repeat_minutes: Annotated[Number, Field(ge=0, le=10_080)] = 60
+    group_seconds: Annotated[Number, Field(ge=0, le=3_600)] = 30
+    max_per_hour: Annotated[WholeNumber, Field(ge=1)] = 20
+
+    def targets_of(self, level: Level) -> tuple[SecretStr, ...]:
+        """Who is told of this level: its own list, else the nearest other one, the higher first.
+
+        So what needs a person reaches one with any list filled in, and what is only for information nobody who did
+        not ask for it.
+        """
+        match level:
+            case Level.INFO:
+                return self.info
+            case Level.WARNING:
+                return self.warning or self.critical or self.info
+            case Level.CRITICAL:
+                return self.critical or self.warning or self.info
 
 
 class Retention(Section):
@@ -166,6 +191,13 @@ class Retention(Section):
     messages_mb: PositiveNumber | None = None
     records_mb: PositiveNumber | None = None
     archives_mb: PositiveNumber | None = None
+
+
+class Service(Section):
+    """How much `opsladder run` does at a time."""
+
+    max_running: Annotated[WholeNumber, Field(ge=1)] = 4
+    drain_seconds: PositiveNumber = 60
 
 
 class Web(Section):
@@ -206,8 +238,13 @@ class Schedule(Section):
     cron: CronLine | None = None
     every: Duration | None = None
     timezone: TimeZone = "UTC"
-    jitter_seconds: Annotated[WholeNumber, Field(ge=0)] = 0
+    jitter_seconds: Annotated[WholeNumber, Field(ge=0, le=86_400)] = 0
+    overlap: Literal["skip", "queue"] = "skip"
+    misfire: Literal["skip", "once"] = "once"
+    misfire_grace_seconds: Annotated[WholeNumber, Field(ge=1, le=86_400)] = 60
+    blackout: tuple[BlackoutWindow, ...] = ()
     environment_text: TextOrFile = Field(default="", alias="environment")
+    ping_url: PingUrl | None = None
 
 
 class Document(Section):
@@ -224,6 +261,7 @@ class Document(Section):
     guard: Guard
     notify: Notify
     retention: Retention
+    service: Service
     web: Web
     tiers: Annotated[tuple[Tier, ...], AfterValidator(not_empty)]
     schedules: Annotated[tuple[Schedule, ...], AfterValidator(not_empty)]

@@ -1,5 +1,6 @@
 """The settings of one process, complete and unchangeable. Looks for prompt files. Made by ``settings.load``."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from supervisor.decide.masking import Masker
-from supervisor.decide.masking.names import SecretNames
+from supervisor.decide.masking.names import SecretNames, looks_random
 from supervisor.decide.masking.values import passwords_in, secrets_among
 from supervisor.errors import ConfigError
 from supervisor.model.guarding import CooldownLimit
@@ -27,6 +28,7 @@ from supervisor.settings.schema import (
     Notify,
     Retention,
     Schedule,
+    Service,
     State,
     Tier,
     Web,
@@ -65,6 +67,7 @@ class Settings:
     guard: Guard
     notify: Notify
     retention: Retention
+    service: Service
     web: Web
     tiers: tuple[Tier, ...]
     schedules: tuple[Schedule, ...]
@@ -127,7 +130,17 @@ class Settings:
         known = {*passwords_in(self.database_url()), *secrets_among(self.agent_env, SecretNames(names))}
         if self.web.token is not None:
             known.add(self.web.token.get_secret_value())
+        for address in (*self.notify.info, *self.notify.warning, *self.notify.critical, *self._pings()):
+            known.update(_secrets_of_address(address.get_secret_value()))
         return _masker(frozenset(known), names)
+
+    @property
+    def tells_anyone(self) -> bool:
+        """Whether a person or a dead-man's switch is to be told of anything."""
+        return any((self.notify.info, self.notify.warning, self.notify.critical, *self._pings()))
+
+    def _pings(self) -> list[SecretStr]:
+        return [schedule.ping_url for schedule in self.schedules if schedule.ping_url is not None]
 
     def cooldown_rules(self) -> dict[str, dict[str, object]]:
         """The cooldowns in words, for prompts and handoffs."""
@@ -175,6 +188,12 @@ class Settings:
 def _masker(values: frozenset[str], names: tuple[str, ...]) -> Masker:
     """One masker for the same secrets: it prepares its patterns once."""
     return Masker(values=values, names=names)
+
+
+def _secrets_of_address(address: str) -> set[str]:
+    """An address at which people are told: its tokens are in its path, and it is turned into others with the same."""
+    parts = (part for part in re.split(r"[/@:?&=]+", address.partition("://")[2]) if looks_random(part))
+    return {address, *passwords_in(address), *parts}
 
 
 def _in_words(duration: timedelta) -> str:

@@ -14,6 +14,7 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Strict, ValidationInfo
 
+from supervisor.decide.blackout import read_blackout
 from supervisor.settings.agent_env import never_passed
 from supervisor.settings.problems import Unsuitable, closest
 
@@ -192,14 +193,21 @@ def _unchangeable(value: Mapping[str, str]) -> Mapping[str, str]:
 
 def _cron(value: str) -> str:
     # Here, not above: APScheduler is slow to import and only a schedule with cron needs it.
-    from datetime import UTC
+    from datetime import UTC, datetime
 
     from apscheduler.triggers.cron import CronTrigger  # type: ignore[import-untyped]
 
     try:
-        CronTrigger.from_crontab(value, timezone=UTC)
+        trigger = CronTrigger.from_crontab(value, timezone=UTC)
     except ValueError as error:
         raise ValueError(f"should be a cron line of five fields: {error}") from None
+    if trigger.get_next_fire_time(None, datetime(2000, 1, 1, tzinfo=UTC)) is None:
+        raise ValueError("names a day that never comes")
+    return value
+
+
+def _blackout(value: str) -> str:
+    read_blackout(value)
     return value
 
 
@@ -227,6 +235,24 @@ def _database_url(value: SecretStr, info: ValidationInfo) -> SecretStr:
     # Else the same configuration would mean another database in every directory it is started from.
     url = sqlite_url(_place(info).resolve(name))
     return SecretStr(f"{url}?{options}" if options else url)
+
+
+def _lines(value: object) -> object:
+    # By white space: a comma may be part of an address.
+    return value.split() if isinstance(value, EnvironmentText) else value
+
+
+def _notify_url(value: SecretStr) -> SecretStr:
+    """The form only: which services there are, Apprise knows, which takes long to load. See ``notify.targets``."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://\S+", value.get_secret_value()):
+        raise ValueError('should be an Apprise address like "mailto://user:password@example.com"')
+    return value
+
+
+def _ping_url(value: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"https?://[^\s/]\S*", value.get_secret_value()):
+        raise ValueError('should begin with "https://" or "http://"')
+    return value
 
 
 def sqlite_url(file: PurePath | str) -> str:
@@ -269,5 +295,10 @@ Variables = Annotated[
 ]
 CronLine = Annotated[str, AfterValidator(_cron)]
 TimeZone = Annotated[str, AfterValidator(_timezone)]
+BlackoutWindow = Annotated[str, AfterValidator(_blackout)]
 Secret = Annotated[SecretStr, Field(min_length=1)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
+NotifyUrls = Annotated[
+    tuple[Annotated[SecretStr, AfterValidator(_notify_url)], ...], BeforeValidator(_lines), Field(repr=False)
+]
+PingUrl = Annotated[SecretStr, AfterValidator(_ping_url)]

@@ -59,18 +59,17 @@ class Archiving:
 
     def transcripts_to_archive(self, cycle_id: int) -> list[str]:
         """The CLI's session ids of a cycle, but for those that a cycle which still has its messages uses as well."""
-        other = SESSIONS.alias("other")
-        shared = (
-            select(other.c.id)
-            .join(CYCLES, CYCLES.c.id == other.c.cycle_id)
-            .where(other.c.session_id == SESSIONS.c.session_id)
-            .where(other.c.cycle_id != cycle_id, CYCLES.c.archived_at.is_(None))
-            .exists()
-        )
-        own = (SESSIONS.c.cycle_id == cycle_id, SESSIONS.c.session_id.is_not(None), ~shared)
-        statement = select(SESSIONS.c.session_id).where(*own).distinct().order_by(SESSIONS.c.session_id)
+        named = (SESSIONS.c.cycle_id == cycle_id, SESSIONS.c.session_id.is_not(None))
+        own = select(SESSIONS.c.session_id).where(*named).distinct().order_by(SESSIONS.c.session_id)
+        elsewhere = (SESSIONS.c.cycle_id != cycle_id, CYCLES.c.archived_at.is_(None))
+        uses = select(SESSIONS.c.id).join(CYCLES, CYCLES.c.id == SESSIONS.c.cycle_id).where(*elsewhere).limit(1)
         with self._database.reading() as connection:
-            return list(connection.execute(statement).scalars())
+            # One by one, each by its index: a cycle has a few.
+            return [
+                session_id
+                for session_id in connection.execute(own).scalars().all()
+                if connection.execute(uses.where(SESSIONS.c.session_id == session_id)).scalar() is None
+            ]
 
     def has_messages(self, cycle_id: int) -> bool:
         with self._database.reading() as connection:
@@ -89,7 +88,7 @@ class Archiving:
         with self._database.writing() as connection:
             for table, ids in doomed.items():
                 if ids:
-                    connection.execute(delete(table).where(table.c.id.in_(ids)))
+                    connection.execute(delete(table).where(table.c.cycle_id == cycle_id, table.c.id.in_(ids)))
             if any(_has_up_to(connection, table, cycle_id, up_to.get(table.name, 0)) for table in _MESSAGES):
                 return False
             if not any(_has_up_to(connection, table, cycle_id, None) for table in _MESSAGES):

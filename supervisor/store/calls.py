@@ -15,6 +15,7 @@ from supervisor.store.engine import Database
 from supervisor.store.guard_tables import TOOL_CALLS
 from supervisor.store.mapping import Values
 from supervisor.store.statements import inserted
+from supervisor.store.tallies import count_decision
 
 
 class Calls:
@@ -45,7 +46,9 @@ class Calls:
             "at": now,
         }
         with self._database.writing() as connection:
-            return _call_of(inserted(connection, TOOL_CALLS, values))
+            row = inserted(connection, TOOL_CALLS, values)
+            count_decision(connection, session, decision.verdict)
+            return _call_of(row)
 
     def end_call(self, *, session: int, tool_use_id: str, failed: bool, now: datetime) -> RecordedCall:
         """Record how a call ended that was let through. ``Conflict`` when it was not, or has ended already."""

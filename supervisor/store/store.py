@@ -7,7 +7,10 @@ from supervisor.store.approvals import Approvals
 from supervisor.store.archiving import Archiving
 from supervisor.store.calls import Calls
 from supervisor.store.cooldowns import Cooldowns
+from supervisor.store.deliveries import Deliveries
 from supervisor.store.expiry import Expiry
+from supervisor.store.firings import Firings
+from supervisor.store.gauges import Gauges
 from supervisor.store.history import History
 from supervisor.store.incidents import Incidents
 from supervisor.store.kept_sessions import KeptSessions
@@ -17,6 +20,7 @@ from supervisor.store.retention import Retention
 from supervisor.store.schema import open_database
 from supervisor.store.services import Services
 from supervisor.store.switch import Switch
+from supervisor.store.tallies import Tallies
 from supervisor.store.writes import Writes
 
 
@@ -31,7 +35,11 @@ class Store(
     Services,
     Approvals,
     Switch,
+    Deliveries,
     Ledger,
+    Tallies,
+    Gauges,
+    Firings,
     Expiry,
     Retention,
     Archiving,

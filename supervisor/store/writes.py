@@ -28,6 +28,7 @@ from supervisor.store.mapping import (
 )
 from supervisor.store.records import NewSession, Owner, SessionEnd
 from supervisor.store.tables import CYCLES, EVENTS, RUNNING, SESSIONS
+from supervisor.store.tallies import count_created, count_cycle_ended, count_ended
 
 
 class Writes:
@@ -94,11 +95,12 @@ class Writes:
             return cycle_of(moved(connection, CYCLES, cycle_id, CycleStatus.RUNNING, values, at=now, why=why, by=by))
 
     def beat(self, cycle_id: int, *, owner: Owner) -> Cycle:
-        """Say that the owner of a running cycle lives. ``Conflict`` when the cycle is no longer its own.
+        """Say that the owner of a cycle lives. ``Conflict`` when the cycle is no longer its own.
 
         By the database's clock, which is the same for everyone who may judge by it.
         """
-        mine = (CYCLES.c.id == cycle_id) & RUNNING & _is_owner(owner)
+        # Also once it is over: a beat may come a moment after we have ended it ourselves.
+        mine = (CYCLES.c.id == cycle_id) & _is_owner(owner)
         with self._database.writing() as connection:
             statement = update(CYCLES).where(mine).values(heartbeat_at=database_now(connection)).returning(CYCLES)
             row = connection.execute(statement).mappings().one_or_none()
@@ -106,15 +108,13 @@ class Writes:
             raise Conflict(f"Cycle {cycle_id} is no longer run by this process.")
         return cycle_of(row)
 
-    def take_over(self, cycle_id: int, *, gone: Owner, owner: Owner) -> Cycle:
-        """Own a running cycle whose owner is gone. ``Conflict`` when somebody else was faster, or it is over."""
-        lost = (CYCLES.c.id == cycle_id) & RUNNING & _is_owner(gone)
+    def take_over(self, *, gone: Owner, owner: Owner) -> list[Cycle]:
+        """Own all running cycles of an owner that is gone. Whoever comes second gets none."""
+        lost = RUNNING & _is_owner(gone)
         with self._database.writing() as connection:
             values = _owned(owner, database_now(connection))
-            row = connection.execute(update(CYCLES).where(lost).values(values).returning(CYCLES)).mappings().first()
-        if row is None:
-            raise Conflict(f"Cycle {cycle_id} was taken over by another process, or is over.")
-        return cycle_of(row)
+            rows = connection.execute(update(CYCLES).where(lost).values(values).returning(CYCLES)).mappings().all()
+        return sorted(map(cycle_of, rows), key=lambda cycle: cycle.id)
 
     def ask_to_stop(self, cycle_id: int, *, by: str) -> Cycle:
         """Ask whoever runs a cycle to stop it. ``Conflict`` when nobody does."""
@@ -127,14 +127,23 @@ class Writes:
         return cycle_of(row)
 
     def skip_cycle(
-        self, *, schedule: str, trigger: Trigger, dry_run: bool, reason: str, detail: str, now: datetime
+        self,
+        *,
+        schedule: str,
+        trigger: Trigger,
+        dry_run: bool,
+        reason: str,
+        detail: str,
+        now: datetime,
+        fire_key: str | None = None,
     ) -> Cycle:
-        """Record a firing that does not run, with the reason."""
+        """Record a firing that does not run, with the reason. With a key it is claimed, or ``Conflict`` if it was."""
         values: Values = {
             "schedule": schedule,
             "trigger": trigger,
             "status": CycleStatus.SKIPPED,
             "dry_run": dry_run,
+            "fire_key": fire_key,
             "reason": reason,
             "detail": detail,
             "started_at": now,
@@ -143,6 +152,7 @@ class Writes:
         with self._database.writing() as connection:
             row = begun(connection, CYCLES, values, at=now, why=reason)
             enter_cycle(connection, row)
+            count_cycle_ended(connection, row)
             return cycle_of(row)
 
     def finish_cycle(
@@ -154,20 +164,26 @@ class Writes:
         detail: str | None,
         now: datetime,
         by: str | None = None,
+        event: NewEvent | None = None,
     ) -> Cycle:
-        """End a cycle or let it wait, which frees its schedule's lock."""
+        """End a cycle or let it wait, which frees its schedule's lock. ``event`` says why, on the cycle's record."""
         values: Values = {"reason": reason, "detail": detail, "ended_at": now}
         with self._database.writing() as connection:
+            if event is not None:
+                connection.execute(insert(EVENTS).values(event_values(cycle_id, event)))
             row = moved(connection, CYCLES, cycle_id, status, values, at=now, why=reason, by=by)
             if status is not CycleStatus.PAUSED:
                 enter_cycle(connection, row)
+                count_cycle_ended(connection, row)
             return cycle_of(row)
 
     def create_session(self, new: NewSession) -> Session:
         """Record the intent to start a process."""
         with self._database.writing() as connection:
             why = f"{new.continuity}: {new.reason}"
-            return session_of(begun(connection, SESSIONS, new_session_values(new), at=new.created_at, why=why))
+            row = begun(connection, SESSIONS, new_session_values(new), at=new.created_at, why=why)
+            count_created(connection, row)
+            return session_of(row)
 
     def activate_session(self, record: int, *, pid: int, pid_started: float, now: datetime) -> Session:
         """The process runs."""
@@ -217,6 +233,7 @@ class Writes:
             values = session_end_values(end)
             row = moved(connection, SESSIONS, record, end.status, values, at=end.ended_at, why=why, expect=UNFINISHED)
             enter_session(connection, row)
+            count_ended(connection, row)
             return session_of(row)
 
     def leave(self, record: int, to: SessionStatus, *, why: str, now: datetime, by: str | None = None) -> Session:

@@ -106,7 +106,7 @@ class Loop:
 def _at_commit(number: int, before: bool, arguments: tuple[str, ...]) -> "Kill":
     from killing import kill_at_commit
 
-    return lambda place: int(kill_at_commit(place, number, *arguments, before=before, moves_only=False))
+    return lambda place: int(kill_at_commit(place, number, *arguments, before=before))
 
 
 def _at_instants(seconds: list[float], arguments: tuple[str, ...]) -> "Kill":

@@ -30,7 +30,9 @@ _NEXT_TO_NOTHING = 1e-9
 _WAITING_OR_RUNNING = frozenset({CycleStatus.RUNNING, CycleStatus.PAUSED})
 _ENDS_BY_SECONDS = 10.0
 
-# The process ends itself at its n-th commit of the kind: just before it is made, or when it is and nobody was told.
+# A change of a status has its entry in the history.
+MOVES = "INSERT INTO transitions"
+# The process ends itself at its n-th commit with such a statement: just before it, or when it is made and nobody knows.
 _DEADLY = """
 import itertools, os, signal
 from contextlib import contextmanager
@@ -39,14 +41,14 @@ from supervisor.store.engine import Database
 writing, numbers = Database.writing, itertools.count(1)
 @event.listens_for(Engine, "before_cursor_execute")
 def note(connection, cursor, statement, *rest):
-    if statement.startswith("INSERT INTO transitions"):
-        connection.info["moves"] = True
+    if statement.startswith({of!r}):
+        connection.info["fits"] = True
 @contextmanager
 def deadly(self):
     with writing(self) as connection:
-        connection.info["moves"] = False
+        connection.info["fits"] = False
         yield connection
-        last = (connection.info["moves"] or not {moves_only}) and next(numbers) == {number}
+        last = connection.info["fits"] and next(numbers) == {number}
         if last and {before}:
             os.kill(os.getpid(), signal.SIGKILL)
     if last:
@@ -56,7 +58,7 @@ Database.writing = deadly
 
 
 def standin_program(root: Path) -> Path:
-    """The stand-in as a program of its own."""
+    """The stand-in as a program of its own, which does what ``STANDIN`` says."""
     program = root / "standin"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {Path(__file__).parent / "standin_cli.py"} "$@"\n')
     program.chmod(0o755)
@@ -72,9 +74,9 @@ def new_place(root: Path, standin: Path, probe: Path | None = None) -> Place:
     return place
 
 
-def kill_at_commit(place: Place, number: int, *arguments: str, before: bool, moves_only: bool) -> bool:
-    """Run a cycle that is killed at its n-th commit, or change of a status; whether it came that far."""
-    prelude = _DEADLY.format(number=number, before=before, moves_only=moves_only)
+def kill_at_commit(place: Place, number: int, *arguments: str, before: bool, of: str = "") -> bool:
+    """Run a cycle that is killed at its n-th commit of a statement that begins so; whether it came that far."""
+    prelude = _DEADLY.format(number=number, before=before, of=of)
     done = place.cycle("--json", *arguments, prelude=prelude)
     assert done.exit_code in (0, -signal.SIGKILL), done.err
     return done.exit_code != 0

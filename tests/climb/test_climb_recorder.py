@@ -59,6 +59,7 @@ def test_a_batch_that_is_under_way_when_the_run_ends_is_neither_repeated_nor_tak
                 created_at=NOW,
             )
         )
+        store.activate_session(session.id, pid=1, pid_started=1.0, now=NOW)
         recorder = Recorder(
             store,
             session,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from climber import bash, newest_user_text, report, texts
 from cycles import Place, scripted_api
-from killing import discrepancies, kill_at_commit, new_place, settle
+from killing import MOVES, discrepancies, kill_at_commit, new_place, settle
 
 from supervisor.climb.owner import LEASE
 from supervisor.rehearsal.scenario import Scenario, Script
@@ -34,7 +34,7 @@ def change(place: Place, statement: str, *values: object) -> None:
 def cut_off(tmp_path: Path, standin: Path) -> Place:
     """A place whose supervisor was killed when tier 1 had done its work and nobody had recorded that."""
     place = new_place(tmp_path / "place", standin)
-    assert kill_at_commit(place, BEFORE_TIER_1_ENDS, before=True, moves_only=True)
+    assert kill_at_commit(place, BEFORE_TIER_1_ENDS, before=True, of=MOVES)
     return place
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from climber import bash, report
 from cycles import Place, scripted_api, until
-from killing import kill_at_commit
+from killing import MOVES, kill_at_commit
 
 from supervisor.model.guarding import ApprovalStatus
 from supervisor.model.session import Tokens
@@ -17,12 +17,17 @@ def tier(name: str, prompt: str, more: str) -> str:
     return f'[[tiers]]\nname = "{name}"\nmodel = "haiku"\nprompt = "{prompt}"\n{more}\n'
 
 
-# What is recorded of the run that uses the approval: cycle, decision, record, parent, prompt, process, and then this.
-USES = {"just_before_it_is_used": 6, "used": 7, "allowed": 8, "over": 10}
+# Where the run that uses the approval is cut: at which commit of which kind.
+CUTS = {
+    "just_started": (4, MOVES, False),
+    "before_the_answer_is_recorded": (1, "INSERT INTO tool_calls", True),
+    "before_the_answer_is_given": (1, "INSERT INTO tool_calls", False),
+    "when_it_is_over": (1, "UPDATE tool_calls", False),
+}
 
 
-@pytest.mark.parametrize("commit", USES.values(), ids=USES)
-def test_a_supervisor_killed_around_an_approved_call_never_has_it_run_twice(tmp_path, cli, commit):
+@pytest.mark.parametrize(("number", "of", "before"), CUTS.values(), ids=CUTS)
+def test_a_supervisor_killed_around_an_approved_call_never_has_it_run_twice(tmp_path, cli, number, of, before):
     program = tmp_path / "work" / "once"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho done >> ran\n")
@@ -43,7 +48,7 @@ def test_a_supervisor_killed_around_an_approved_call_never_has_it_run_twice(tmp_
             [asked] = store.pending_approvals(now)
             store.decide_approval(asked.id, approved=True, by="ada", reason=None, now=now)
 
-        kill_at_commit(place, commit, before=False, moves_only=False)
+        assert kill_at_commit(place, number, before=before, of=of)
         done = place.cycle("--json")
 
         assert done.exit_code == 0, done.err
@@ -51,10 +56,10 @@ def test_a_supervisor_killed_around_an_approved_call_never_has_it_run_twice(tmp_
             assert store.approval(asked.id).status is ApprovalStatus.USED
             [chain] = [c for c in place.chains() if c.cycle.id == asked.cycle_id]
             calls = [c for s in chain.sessions for c in store.calls(s.id) if c.verdict == "allow"]
-            unknown = [c for c in calls if c.outcome is None]
         ran = (place.work / "ran").read_text().count("done") if (place.work / "ran").exists() else 0
         assert ran <= len(calls) <= 1
-        assert ran == 1 or commit == USES["used"] or unknown
+        # Cut off before the approval was used up, it is used; afterwards, whether the call ran is known or asked.
+        assert ran == 1 or before or calls[0].outcome is None
         for session in chain.sessions:
             spent = sum(api.account(session.session_id).values(), start=Tokens())
             assert spent.covers(session.tokens or Tokens())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from climber import bash, report
 from cycles import Place, scripted_api, until
-from killing import discrepancies, kill_at_commit, kill_at_instant, new_place, settle
+from killing import MOVES, discrepancies, kill_at_commit, kill_at_instant, new_place, settle
 
 from supervisor.model.session import CostBasis, SessionStatus, Tokens
 from supervisor.rehearsal.api import ScriptedApi
@@ -20,7 +20,7 @@ from supervisor.rehearsal.scenario import Scenario, Script
 SEED = 20261116
 INSTANTS = 3
 # Beginning and ending of a cycle of two tiers, and of each tier its record, its process and its end.
-MOVES = 8
+CHANGES = 8
 
 
 def test_killed_after_any_change_of_a_status_the_cycle_goes_on_and_nothing_happens_twice(tmp_path, standin):
@@ -30,7 +30,7 @@ def test_killed_after_any_change_of_a_status_the_cycle_goes_on_and_nothing_happe
 
     for number in count(1):
         place = new_place(tmp_path / str(number), standin, whole.state / "probe.json")
-        if not kill_at_commit(place, number, before=False, moves_only=True):
+        if not kill_at_commit(place, number, before=False, of=MOVES):
             break
         killed += 1
         settle(place)
@@ -38,14 +38,14 @@ def test_killed_after_any_change_of_a_status_the_cycle_goes_on_and_nothing_happe
             found[number] = problems
 
     assert found == {}
-    assert killed == MOVES
+    assert killed == CHANGES
 
 
 @pytest.mark.parametrize("number", [4, 5, 6, 7], ids=["tier_1_ends", "tier_2_is_recorded", "it_starts", "it_ends"])
 def test_killed_before_a_change_of_a_status_a_handoff_is_neither_lost_nor_left(tmp_path, standin, number):
     place = new_place(tmp_path / "place", standin)
 
-    assert kill_at_commit(place, number, "--fresh-session", before=True, moves_only=True)
+    assert kill_at_commit(place, number, "--fresh-session", before=True, of=MOVES)
     settle(place)
 
     assert discrepancies(place) == []
@@ -95,7 +95,7 @@ def test_what_a_real_cli_says_after_its_supervisor_was_killed_is_recorded_and_pa
     with scripted_api(stepping(tmp_path), fallback=(1,)) as api:
         place = real_place(tmp_path, cli, api)
 
-        assert kill_at_commit(place, commit, before=False, moves_only=False)
+        assert kill_at_commit(place, commit, before=False)
         # Nobody ends it, so it goes on: it is refused every tool, and says that it has nothing more to say.
         until(lambda: not place.processes(), what="the orphan has left")
         done = place.cycle("--json")
@@ -118,7 +118,7 @@ def test_a_real_cli_is_ended_by_the_next_cycle_and_only_the_answer_it_waited_for
     with scripted_api(stepping(tmp_path), fallback=(1,)) as api:
         place = real_place(tmp_path, cli, api)
 
-        assert kill_at_commit(place, 9, before=True, moves_only=False)
+        assert kill_at_commit(place, 9, before=True)
         done = place.cycle("--json")
 
         assert done.exit_code == 0, done.err

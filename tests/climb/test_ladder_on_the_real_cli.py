@@ -251,7 +251,8 @@ def test_above_max_tier_a_person_is_told_and_nothing_runs(tmp_path, cli):
 
     assert [s.tier for s in done.sessions] == [1, 2]
     assert (done.chain.cycle.status, done.chain.cycle.reason) == (CycleStatus.BLOCKED, "max_tier")
-    assert [e.level for e in done.events(EventKind.NOTICE)] == [Level.CRITICAL]
+    # The second one is of the incident that this is the first cycle of.
+    assert [e.level for e in done.events(EventKind.NOTICE)] == [Level.CRITICAL, Level.WARNING]
 
 
 def test_when_the_last_tier_is_still_unhappy_a_person_is_told_and_nothing_loops(tmp_path, cli):
@@ -259,8 +260,9 @@ def test_when_the_last_tier_is_still_unhappy_a_person_is_told_and_nothing_loops(
 
     assert [s.tier for s in done.sessions] == [1, 2, 3]
     assert (done.chain.cycle.status, done.chain.cycle.reason) == (CycleStatus.UNRESOLVED, "top_tier")
-    [notice] = done.events(EventKind.NOTICE)
+    notice, opened = done.events(EventKind.NOTICE)
     assert "web" in notice.text
+    assert opened.text == "Incident 1 opened: web."
 
 
 def test_forced_fresh_every_tier_gets_its_context_in_writing(tmp_path, cli):
@@ -303,10 +305,12 @@ def test_max_turns_ends_a_scenario_that_never_stops_calling_tools(tmp_path, cli)
     endless = scripts((bash("echo again", repeat=True),))
     config = CONFIG + '[[tiers]]\nname = "observe"\nmodel = "haiku"\nprompt = "tier1.md"\nmax_turns = 3\n'
 
-    done = run(tmp_path, cli, endless, config=config)
+    done = run(tmp_path, cli, endless, config=config + "[continuity]\nmax_resumes = 1\n")
 
-    [one] = done.sessions
-    assert (one.status, one.failure) == (SessionStatus.INTERRUPTED, "turn_limit")
+    assert [(s.status, s.failure, s.resumes) for s in done.sessions] == [
+        (SessionStatus.INTERRUPTED, "turn_limit", 0),
+        (SessionStatus.INTERRUPTED, "turn_limit", 1),
+    ]
     assert (done.chain.cycle.status, done.chain.cycle.reason) == (CycleStatus.FAILED, "turn_limit")
 
 

@@ -301,3 +301,15 @@ class Climb(RuleBasedStateMachine):
 
 Climb.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
 TestClimb = Climb.TestCase
+
+
+def test_after_a_rejected_resume_no_run_is_answered_while_the_switch_is_off():
+    rejected = a_session(
+        id=2, parent_session_id=1, tier=2, continuity=ContinuityKind.RESUME, messages=0, tools_executed=0, report=None
+    )
+    rejected = replace(rejected, status=SessionStatus.REJECTED, failure=Failure.RESUME_REJECTED)
+
+    step = next_step(a_chain(a_session(), rejected), policy(), surroundings(switch=SwitchState(paused=True)), now=NOW)
+
+    assert isinstance(step, Finish)
+    assert (step.status, step.reason) == (CycleStatus.PAUSED, "switch")

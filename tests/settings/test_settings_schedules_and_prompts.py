@@ -70,6 +70,25 @@ def test_a_schedule_has_a_cron_line_a_time_zone_and_jitter(load: Load) -> None:
     assert (found.cron, found.timezone, found.jitter_seconds) == ("*/5 3 * * mon-fri", "Europe/Berlin", 30)
 
 
+def test_a_schedule_says_what_becomes_of_firings_that_cannot_start(load: Load) -> None:
+    plain, own = (
+        load(schedule(lines)).schedule("nightly")
+        for lines in (
+            "",
+            'overlap = "queue"\nmisfire = "skip"\nmisfire_grace_seconds = 5\nblackout = ["Sat 22:00-Sun 06:00"]',
+        )
+    )
+    assert (plain.overlap, plain.misfire, plain.misfire_grace_seconds, plain.blackout) == ("skip", "once", 60, ())
+    assert (own.overlap, own.misfire, own.misfire_grace_seconds) == ("queue", "skip", 5)
+    assert own.blackout == ("Sat 22:00-Sun 06:00",)
+
+
+def test_so_many_cycles_run_at_the_same_time(load: Load, refuse: Refuse) -> None:
+    assert load("").service.max_running == 4
+    assert load("", OPSLADDER_SERVICE__MAX_RUNNING="9").service.max_running == 9
+    assert refuse("[service]\nmax_running = 0")[0].startswith("FILE:2: service.max_running: should be greater")
+
+
 def test_a_schedule_that_does_not_exist_is_answered_with_those_that_do(load: Load) -> None:
     with pytest.raises(ConfigError, match=r'no schedule "weekly".*There is: nightly'):
         load(schedule("")).schedule("weekly")
@@ -87,6 +106,17 @@ def test_a_schedule_that_does_not_exist_is_answered_with_those_that_do(load: Loa
             'cron = "* * * * *"\nevery = "1h"',
             "FILE:4: schedules.1.every: a schedule has cron or every, not both.",
             id="both",
+        ),
+        pytest.param('cron = "0 0 30 2 *"', "FILE:3: schedules.1.cron: names a day that never comes", id="never"),
+        pytest.param('overlap = "wait"', "FILE:3: schedules.1.overlap: should be 'skip' or 'queue'", id="overlap"),
+        pytest.param('misfire = "all"', "FILE:3: schedules.1.misfire: should be 'skip' or 'once'", id="misfire"),
+        pytest.param(
+            "misfire_grace_seconds = 0", "FILE:3: schedules.1.misfire_grace_seconds: should be greater", id="grace"
+        ),
+        pytest.param(
+            'blackout = [\n  "02:00-03:00",\n  "at night",\n]',
+            "FILE:5: schedules.1.blackout.2: should be a window like",
+            id="window",
         ),
         pytest.param('timezone = "Mars/Base"', "FILE:3: schedules.1.timezone: should be an IANA time zone", id="zone"),
         pytest.param('timezone = "../UTC"', "FILE:3: schedules.1.timezone: should be an IANA time zone", id="path"),

@@ -123,7 +123,9 @@ def _value(connection: Connection, table: Table, column: Column[Any], number: in
         return value if column.nullable else odd(number)(column) if not allowed else allowed[0]
     if allowed:
         return allowed[number % len(allowed)]
-    return f"{number} {value}" if isinstance(value, str) and _is_unique(table, column) else value
+    if not _is_unique(table, column):
+        return value
+    return f"{number} {value}" if isinstance(value, str) else number
 
 
 def _allowed(table: Table, column: Column[Any]) -> Sequence[str]:

@@ -99,12 +99,13 @@ def test_only_the_owner_of_a_cycle_keeps_it_alive(store: Store) -> None:
         store.beat(cycle.id, owner=OTHER)
 
 
-def test_a_cycle_is_taken_over_once(store: Store) -> None:
+def test_the_cycles_of_an_owner_are_taken_over_once(store: Store) -> None:
     cycle = begin(store)
-    store.take_over(cycle.id, gone=OWNER, owner=OTHER)
-    assert store.running_cycles()[0][1] == OTHER
-    with pytest.raises(Conflict, match="taken over by another"):
-        store.take_over(cycle.id, gone=OWNER, owner=Owner(host="ops3", pid=8, started=2.0))
+    nightly = begin(store, "nightly")
+    begin(store, "others", owner=Owner(host="ops3", pid=8, started=2.0))
+    assert [c.id for c in store.take_over(gone=OWNER, owner=OTHER)] == [cycle.id, nightly.id]
+    assert [owner.pid for _, owner in store.running_cycles()] == [OTHER.pid, OTHER.pid, 8]
+    assert store.take_over(gone=OWNER, owner=Owner(host="ops4", pid=9, started=2.0)) == []
     with pytest.raises(Conflict, match="no longer run"):
         store.beat(cycle.id, owner=OWNER)
 

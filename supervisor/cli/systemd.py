@@ -1,0 +1,44 @@
+"""`opsladder systemd install`: put the unit files in place. Called from ``app``."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from supervisor.durable import write_durably
+from supervisor.errors import OpsladderError
+from supervisor.service.units import SYSTEM_PLACE, USER_PLACE, hidden_from_the_service, units
+
+
+def install(*, user: bool, dry_run: bool) -> None:
+    """Write the units, or show what would be written, and say what comes next."""
+    command = _this_command()
+    place = Path.home() / USER_PLACE if user else SYSTEM_PLACE
+    for unit in units(command, user=user):
+        path = place / unit.name
+        if dry_run:
+            print(f"# {path}\n{unit.text}")
+            continue
+        before = path.read_text(encoding="utf-8") if path.exists() else None
+        if before == unit.text:
+            print(f"as it was  {path}")
+            continue
+        place.mkdir(parents=True, exist_ok=True)
+        write_durably(path, unit.text, mode=0o644)
+        print(f"{'written' if before is None else 'renewed'}    {path}")
+    if dry_run:
+        return
+    manager = "systemctl --user" if user else "systemctl"
+    print(f"Next: `{manager} daemon-reload`, then `{manager} enable --now opsladder.service`,")
+    print(f"or without a service `{manager} enable --now opsladder-cycle@SCHEDULE.timer opsladder-sweep.timer`.")
+    print(f"Settings of your own belong into `{manager} edit opsladder`: these files are renewed with each install.")
+    if not user and hidden_from_the_service(command):
+        print(f"The service cannot see {command}: homes are hidden from it. Install opsladder in /opt, for example.")
+
+
+def _this_command() -> Path:
+    found = shutil.which(sys.argv[0]) or shutil.which("opsladder")
+    if found is None:
+        raise OpsladderError(
+            "The command opsladder is not on the PATH.", remedy="Install the package, not only its files."
+        )
+    return Path(found).absolute()

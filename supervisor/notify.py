@@ -1,1 +1,0 @@
-"""Tell people what they have to know, through Apprise. Does I/O. Called from service and cli."""

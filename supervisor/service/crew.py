@@ -1,0 +1,128 @@
+"""The cycles that run at the same time in one service. Runs them through ``climb``. Used by service.daemon."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from supervisor.climb.cycle import run_cycle
+from supervisor.climb.ladder import CycleRequest, Ladder
+from supervisor.climb.stop import StopRequest
+from supervisor.errors import Conflict, OpsladderError, StoreUnavailable
+from supervisor.model.cycle import Chain
+from supervisor.model.progress import CycleStarted, Progress
+
+logger = logging.getLogger(__name__)
+
+Outfit = Callable[[], Awaitable[Ladder]]
+Began = Callable[[CycleRequest], None]
+Done = Callable[[CycleRequest, Chain | None], Awaitable[None]]
+PutOff = Callable[[CycleRequest], None]
+Refuse = Callable[[CycleRequest, str], Awaitable[None]]
+
+
+class Crew:
+    """Starts cycles, at most ``limit`` at a time, and ends them when the service has to go.
+
+    ``outfit`` gets ready for one; ``began`` and ``done`` are told of each, the latter without a chain when it was
+    another supervisor's; ``put_off`` of each that waits for the store, ``refuse`` of each that could not begin.
+    """
+
+    def __init__(
+        self,
+        group: asyncio.TaskGroup,
+        outfit: Outfit,
+        *,
+        limit: int,
+        began: Began,
+        done: Done,
+        put_off: PutOff,
+        refuse: Refuse,
+    ) -> None:
+        self.limit = limit
+        self._group = group
+        self._outfit = outfit
+        self._began = began
+        self._done = done
+        self._put_off = put_off
+        self._refuse = refuse
+        self._stops: dict[str, StopRequest] = {}
+        self._cycles: dict[str, int] = {}
+        self._waiting: list[CycleRequest] = []
+        self._leaving = False
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    @property
+    def schedules(self) -> frozenset[str]:
+        """The schedules with a cycle under way or about to be."""
+        return frozenset(self._stops) | {request.schedule for request in self._waiting}
+
+    @property
+    def cycles(self) -> frozenset[int]:
+        """The cycles under way."""
+        return frozenset(self._cycles.values())
+
+    def start(self, request: CycleRequest) -> None:
+        """Run a cycle as soon as there is room. Nothing is started any more once the service is leaving."""
+        if self._leaving:
+            return
+        self._waiting.append(request)
+        self._start_waiting()
+
+    def stop_starting(self) -> list[CycleRequest]:
+        """Take on nothing more. Returns what waited for room, and now will not run."""
+        self._leaving = True
+        waited, self._waiting = self._waiting, []
+        return waited
+
+    def interrupt(self) -> None:
+        """Ask every cycle under way to stop, so that it can be gone on with."""
+        for stop in self._stops.values():
+            stop.ask()
+
+    def _start_waiting(self) -> None:
+        while self._waiting and len(self._stops) < self.limit:
+            free = next((r for r in self._waiting if r.schedule not in self._stops), None)
+            if free is None:
+                return
+            self._waiting.remove(free)
+            self._stops[free.schedule] = StopRequest()
+            self.idle.clear()
+            self._group.create_task(self._run(free), name=f"cycle of {free.schedule}")
+
+    async def _run(self, request: CycleRequest) -> None:
+        def watch(progress: Progress) -> None:
+            if isinstance(progress, CycleStarted):
+                self._cycles[request.schedule] = progress.cycle.id
+                self._began(request)
+
+        try:
+            try:
+                ladder = await self._outfit()
+            except OpsladderError as error:
+                await self._refuse(request, str(error))
+                return
+            try:
+                chain: Chain | None = await run_cycle(
+                    replace(ladder, watch=watch), request, stop=self._stops[request.schedule]
+                )
+            except StoreUnavailable as error:
+                logger.warning(
+                    "A cycle waits for the store", extra={"schedule": request.schedule, "why": error.message}
+                )
+                self._put_off(request)
+                return
+            except Conflict as conflict:
+                logger.info("Another supervisor was faster", extra={"why": conflict.message})
+                chain = None
+            await self._done(request, chain)
+        except Exception:
+            # Here the task ends: one cycle that fails in a way nobody thought of must not take the others with it.
+            logger.exception("A cycle failed", extra={"schedule": request.schedule})
+        finally:
+            self._cycles.pop(request.schedule, None)
+            self._stops.pop(request.schedule)
+            if not self._stops:
+                self.idle.set()
+            self._start_waiting()

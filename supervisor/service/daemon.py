@@ -1,0 +1,335 @@
+"""The service: one event loop, one task group, everything wired together. Does I/O. Called from cli.
+
+It turns firings into cycles, goes on with what waited once it may, sweeps, tells people, serves metrics, and tells
+systemd the truth. Nothing here decides anything about a cycle.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+from supervisor.climb.begin import still_waits
+from supervisor.climb.ladder import CycleRequest, Ladder, utc_now
+from supervisor.climb.outfit import find_runtime, prepare_state
+from supervisor.climb.recovery import recover
+from supervisor.climb.sweep import sweep
+from supervisor.errors import ConfigError, OpsladderError, StoreError, StoreUnavailable
+from supervisor.model.cycle import Chain, CycleStatus, EventKind, NewEvent, Trigger
+from supervisor.model.report import Level
+from supervisor.notify import check_targets, deliver_due, ping_after
+from supervisor.prompts import Prompts
+from supervisor.service.crew import Crew
+from supervisor.service.listener import listening
+from supervisor.service.scheduler import Firing, Scheduler
+from supervisor.service.systemd import Systemd
+from supervisor.settings import Settings
+from supervisor.store import Store, open_store
+from supervisor.web.app import Service, make_app
+
+logger = logging.getLogger(__name__)
+
+TEND_SECONDS = 5.0
+SWEEP_SECONDS = 300.0
+DELIVER_SECONDS = 5.0
+_STATUS_SECONDS = 10.0
+_LOCK_FILE = "run.lock"
+# A scheduler that has not looked at the clock for this long is stuck, and no sign of life is given for it.
+_STUCK_SECONDS = 120.0
+# While it drains, the service asks for so much more time, again and again.
+_EXTENSION_SECONDS = 30.0
+_PAUSED_LOOKED_AT = 1000
+_NOT_STARTED = "not_started"
+
+Load = Callable[[], Settings]
+
+
+class Daemon:
+    """The service from its start to its end."""
+
+    def __init__(self, settings: Settings, load: Load, systemd: Systemd) -> None:
+        self._settings = settings
+        self._load = load
+        self._systemd = systemd
+        self._ending = asyncio.Event()
+        self._hurrying = asyncio.Event()
+        self._reloading = asyncio.Event()
+        self._firings: dict[tuple[str, str | None], Firing] = {}
+
+    async def run(self) -> None:
+        """Serve until a signal ends it."""
+        prepare_state(self._settings)
+        self._settings.check_rules()
+        await asyncio.to_thread(check_targets, self._settings)
+        with _only_one(self._settings), open_store(self._settings.database_url()) as store, self._signals():
+            scheduler = Scheduler(self._settings, store, clock=utc_now)
+            async with self._serving(store, scheduler), asyncio.TaskGroup() as group:
+                crew = Crew(
+                    group,
+                    lambda: self._outfit(store),
+                    limit=self._settings.service.max_running,
+                    began=self._began(scheduler),
+                    done=self._done(scheduler),
+                    put_off=lambda request: self._put_off(scheduler, request),
+                    refuse=self._refusal(store, scheduler),
+                )
+                # Before anything is fired: what the last service left is taken over.
+                await _attempt(lambda: self._tend(store, crew))
+                loops = [
+                    group.create_task(scheduler.run(), name="scheduler"),
+                    group.create_task(self._fire(scheduler, crew), name="firings"),
+                    group.create_task(_every(TEND_SECONDS, lambda: self._tend(store, crew)), name="waiting"),
+                    group.create_task(_every(SWEEP_SECONDS, lambda: self._sweep(store)), name="sweep"),
+                    group.create_task(_every(DELIVER_SECONDS, lambda: self._deliver(store)), name="messages"),
+                    group.create_task(self._live(scheduler, crew), name="signs of life"),
+                    group.create_task(self._reload(scheduler, crew), name="reload"),
+                ]
+                self._systemd.ready(self._status(scheduler, crew))
+                logger.info("Serving", extra={"schedules": len(self._settings.schedules), "pid": os.getpid()})
+                await self._ending.wait()
+                crew.stop_starting()
+                await self._drain(crew)
+                for task in loops:
+                    task.cancel()
+            await _attempt(scheduler.close)
+            await _attempt(lambda: self._deliver(store))
+
+    @contextlib.asynccontextmanager
+    async def _serving(self, store: Store, scheduler: Scheduler) -> AsyncIterator[None]:
+        told = Service(
+            store=store,
+            settings=lambda: self._settings,
+            clock=utc_now,
+            next_fires=scheduler.next_fires,
+            scheduler_problem=lambda: _trouble(scheduler),
+        )
+        async with listening(make_app(told), self._settings.web.host, self._settings.web.port):
+            yield
+
+    async def _outfit(self, store: Store) -> Ladder:
+        """What one cycle needs, as things are now: the CLI may have been replaced, the settings reloaded."""
+        settings = self._settings
+        return Ladder(
+            settings=settings,
+            store=store,
+            runtime=await find_runtime(settings),
+            prompts=Prompts(settings.prompt_dirs),
+        )
+
+    def _request(self, schedule: str, **more: object) -> CycleRequest:
+        escalation = self._settings.escalation
+        return CycleRequest(
+            schedule=schedule,
+            trigger=Trigger.SCHEDULE,
+            dry_run=escalation.dry_run,
+            max_tier=escalation.max_tier,
+            **more,  # type: ignore[arg-type]
+        )
+
+    async def _fire(self, scheduler: Scheduler, crew: Crew) -> None:
+        while True:
+            firing = await scheduler.firings.get()
+            self._firings[firing.schedule, firing.fire_key] = firing
+            crew.start(self._request(firing.schedule, fire_key=firing.fire_key))
+
+    def _began(self, scheduler: Scheduler) -> Callable[[CycleRequest], None]:
+        def began(request: CycleRequest) -> None:
+            firing = self._firings.get(_key(request))
+            if firing is not None:
+                scheduler.started(firing)
+
+        return began
+
+    def _done(self, scheduler: Scheduler) -> Callable[[CycleRequest, Chain | None], Awaitable[None]]:
+        async def done(request: CycleRequest, chain: Chain | None) -> None:
+            self._over(scheduler, request)
+            if chain is not None:
+                await asyncio.to_thread(ping_after, self._settings, chain)
+
+        return done
+
+    def _refusal(self, store: Store, scheduler: Scheduler) -> Callable[[CycleRequest, str], Awaitable[None]]:
+        async def refuse(request: CycleRequest, why: str) -> None:
+            """Put on record that a firing could not even begin, so that a person is told."""
+            logger.error("A cycle could not be started", extra={"schedule": request.schedule, "why": why})
+            await asyncio.to_thread(_record_refusal, store, request, why)
+            self._over(scheduler, request)
+
+        return refuse
+
+    def _over(self, scheduler: Scheduler, request: CycleRequest) -> None:
+        firing = self._firings.pop(_key(request), None)
+        if firing is not None:
+            scheduler.started(firing)
+            scheduler.ended(firing)
+
+    def _put_off(self, scheduler: Scheduler, request: CycleRequest) -> None:
+        firing = self._firings.pop(_key(request), None)
+        if firing is not None:
+            scheduler.put_off(firing)
+
+    async def _tend(self, store: Store, crew: Crew) -> None:
+        """Take over what others left, and go on with what waited and may."""
+        try:
+            ladder = await self._outfit(store)
+        except OpsladderError as error:
+            logger.warning("What waits is not looked at", extra={"why": str(error)})
+            return
+        await recover(ladder, own=crew.cycles)
+        known = {schedule.name for schedule in self._settings.schedules}
+        for chain in await asyncio.to_thread(store.chains, _PAUSED_LOOKED_AT, CycleStatus.PAUSED):
+            schedule = chain.cycle.schedule
+            if schedule in crew.schedules or schedule not in known:
+                continue
+            request = self._request(schedule, paused_cycle=chain.cycle.id)
+            if await asyncio.to_thread(still_waits, ladder, request, chain) is None:
+                crew.start(request)
+
+    async def _sweep(self, store: Store) -> None:
+        await asyncio.to_thread(sweep, self._settings, store, now=utc_now())
+
+    async def _deliver(self, store: Store) -> None:
+        await asyncio.to_thread(deliver_due, store, self._settings, now=utc_now())
+
+    async def _live(self, scheduler: Scheduler, crew: Crew) -> None:
+        """Give signs of life, from the loop that does the work: when it is stuck, they stop."""
+        watchdog = self._systemd.watchdog_seconds
+        pause = min(_STATUS_SECONDS, watchdog / 3) if watchdog else _STATUS_SECONDS
+        while True:
+            self._systemd.status(self._status(scheduler, crew))
+            if _trouble(scheduler) is None or scheduler.problem is not None:
+                # Waiting for a store that is away is no reason to be started anew.
+                self._systemd.alive()
+            await asyncio.sleep(pause)
+
+    async def _reload(self, scheduler: Scheduler, crew: Crew) -> None:
+        while True:
+            await self._reloading.wait()
+            self._reloading.clear()
+            self._systemd.reloading()
+            try:
+                settings = await asyncio.to_thread(self._load)
+                settings.check_rules()
+                await asyncio.to_thread(check_targets, settings)
+                _check_change(self._settings, settings)
+            except ConfigError as error:
+                logger.error("The new configuration is refused, the old one stays", extra={"why": str(error)})
+            else:
+                self._settings = settings
+                crew.limit = settings.service.max_running
+                scheduler.reload(settings)
+                logger.info("Reloaded", extra={"schedules": len(settings.schedules)})
+            self._systemd.ready(self._status(scheduler, crew))
+
+    async def _drain(self, crew: Crew) -> None:
+        """Let what runs come to its end, within the limit; then interrupt it, so that it can be gone on with."""
+        running = len(crew.cycles)
+        self._systemd.stopping(f"Waiting for {running} cycles to end.")
+        logger.info("Draining", extra={"cycles": running, "seconds": self._settings.service.drain_seconds})
+        deadline = time.monotonic() + self._settings.service.drain_seconds
+        while not crew.idle.is_set():
+            self._systemd.extend(_EXTENSION_SECONDS)
+            if self._hurrying.is_set() or time.monotonic() >= deadline:
+                crew.interrupt()
+            waits = [asyncio.create_task(crew.idle.wait())]
+            if not self._hurrying.is_set():
+                waits.append(asyncio.create_task(self._hurrying.wait()))
+            left = max(0.05, min(_EXTENSION_SECONDS / 3, deadline - time.monotonic()))
+            await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            for task in waits:
+                task.cancel()
+
+    def _status(self, scheduler: Scheduler, crew: Crew) -> str:
+        running = len(crew.cycles)
+        upcoming = min(scheduler.next_fires().items(), key=lambda fire: fire[1], default=None)
+        following = f"next: {upcoming[0]} at {upcoming[1]:%Y-%m-%dT%H:%M:%SZ}" if upcoming else "nothing scheduled"
+        return f"{running} cycle{'s' if running != 1 else ''} running, {following}"
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        handlers = {signal.SIGTERM: self._end, signal.SIGINT: self._end, signal.SIGHUP: self._reloading.set}
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        try:
+            yield
+        finally:
+            for number in handlers:
+                loop.remove_signal_handler(number)
+
+    def _end(self) -> None:
+        """The first wish to end drains, the second one does not wait."""
+        if self._ending.is_set():
+            self._hurrying.set()
+        self._ending.set()
+
+
+async def _attempt(work: Callable[[], Awaitable[None]]) -> None:
+    """Do something that is done again later: what goes wrong is said, and takes nothing else with it."""
+    try:
+        await work()
+    except StoreError as error:
+        logger.warning("A task of the service waits for the store", extra={"why": error.message})
+    except Exception:
+        logger.exception("A task of the service failed")
+
+
+async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        await _attempt(work)
+
+
+def _trouble(scheduler: Scheduler) -> str | None:
+    if scheduler.problem is not None:
+        return scheduler.problem
+    silent = time.monotonic() - scheduler.looked_at
+    return f"The scheduler has not looked at the clock for {silent:.0f} seconds." if silent > _STUCK_SECONDS else None
+
+
+def _key(request: CycleRequest) -> tuple[str, str | None]:
+    return request.schedule, request.fire_key
+
+
+def _record_refusal(store: Store, request: CycleRequest, why: str) -> None:
+    now = utc_now()
+    with contextlib.suppress(StoreUnavailable):
+        cycle = store.skip_cycle(
+            schedule=request.schedule,
+            trigger=request.trigger,
+            dry_run=request.dry_run,
+            reason=_NOT_STARTED,
+            detail=why,
+            now=now,
+        )
+        store.append_events(cycle.id, [NewEvent(kind=EventKind.NOTICE, at=now, level=Level.CRITICAL, text=why)])
+
+
+def _check_change(old: Settings, new: Settings) -> None:
+    """Refuse a reload that would need a restart: running work has its records and its address."""
+    if (old.database_url(), old.state.dir, old.web) != (new.database_url(), new.state.dir, new.web):
+        raise ConfigError(
+            "The database, the state directory or the web address is another one.", remedy="Restart the service."
+        )
+
+
+@contextlib.contextmanager
+def _only_one(settings: Settings) -> Iterator[None]:
+    """One service for a state directory. The lock goes with the process, however that ends."""
+    path = settings.state.dir / _LOCK_FILE
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OpsladderError(
+                f"Another `opsladder run` already serves {settings.state.dir}.",
+                remedy="Stop that one, or give this one a state.dir of its own.",
+            ) from error
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,58 @@
+"""The unit files that come with opsladder, fitted to this machine. Reads them. Used by cli to put them in place."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from supervisor import shipped
+
+SYSTEM_PLACE = Path("/etc/systemd/system")
+USER_PLACE = Path(".config/systemd/user")
+
+_COMMAND = "/usr/bin/env opsladder"
+_SYSTEM_CONFIG = "/etc/opsladder/opsladder.toml"
+# What a user's own manager can do without being root. It runs as that user, with that user's home and state.
+_FOR_USERS = frozenset(
+    {
+        *("Type", "ExecStart", "ExecReload", "Restart", "RestartSec", "SuccessExitStatus", "KillMode"),
+        *("WatchdogSec", "TimeoutStartSec", "TimeoutStopSec"),
+        *("UMask", "NoNewPrivileges", "LockPersonality", "RestrictRealtime", "RestrictSUIDSGID"),
+        *("Description", "Documentation", "OnCalendar", "RandomizedDelaySec", "Persistent", "WantedBy"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One file to be put in place."""
+
+    name: str
+    text: str
+
+
+def units(command: Path, *, user: bool) -> list[Unit]:
+    """Every unit, with the command where it really is."""
+    return [
+        Unit(name=file.name, text=_fitted(file.read_text(encoding="utf-8"), command, user=user))
+        for file in sorted(shipped.SYSTEMD.iterdir())
+        if file.suffix in (".service", ".timer")
+    ]
+
+
+def hidden_from_the_service(command: Path) -> bool:
+    """Whether the service could not see the command: homes are hidden from it."""
+    return command.parts[1:2] in (("home",), ("root",))
+
+
+def _fitted(text: str, command: Path, *, user: bool) -> str:
+    text = text.replace(_COMMAND, str(command))
+    if not user:
+        return text
+    text = text.replace(_SYSTEM_CONFIG, "%E/opsladder/opsladder.toml")
+    text = re.sub(r"^WantedBy=multi-user\.target$", "WantedBy=default.target", text, flags=re.MULTILINE)
+    kept = [line for line in text.splitlines() if _is_for_users(line)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join([text.splitlines()[0], *kept])) + "\n"
+
+
+def _is_for_users(line: str) -> bool:
+    return not line or line.startswith("[") or line.partition("=")[0] in _FOR_USERS

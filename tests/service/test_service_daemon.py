@@ -1,0 +1,246 @@
+"""`opsladder run` as a process: what systemd hears, what fires, and what becomes of work when it has to go."""
+
+import queue
+import signal
+import socket
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cycles import Place, Started, until
+
+from supervisor.model.cycle import CycleStatus
+
+_RUN = "from supervisor.cli import main; main()"
+OFTEN = '[[schedules]]\nname = "often"\nevery = "1s"\nmisfire = "skip"\n'
+SELDOM = '[[schedules]]\nname = "seldom"\nevery = "1h"\n'
+
+
+class Manager:
+    """What listens where systemd would."""
+
+    def __init__(self, directory: Path) -> None:
+        self.address = str(directory / "notify")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(self.address)
+        self._socket.settimeout(0.1)
+        self._heard: queue.Queue[str] = queue.Queue()
+        self.said: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._listen)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._heard.put(self._socket.recv(4096).decode())
+            except TimeoutError:
+                continue
+
+    def heard(self, line: str) -> bool:
+        while not self._heard.empty():
+            self.said.extend(self._heard.get().splitlines())
+        return any(said.startswith(line) for said in self.said)
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self._socket.close()
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[Manager]:
+    listening = Manager(tmp_path)
+    yield listening
+    listening.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def configure(place: Place, schedules: str, more: str = "") -> None:
+    """Other schedules than the place came with."""
+    file = place.root / "opsladder.toml"
+    kept = file.read_text().split("[[schedules]]")[0].split("[service]")[0]
+    file.write_text(kept + "[service]\ndrain_seconds = 30\n" + more + schedules)
+
+
+@contextmanager
+def serving(place: Place, manager: Manager | None = None, **env: str) -> Iterator[Started]:
+    told = {} if manager is None else {"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "3000000"}
+    command = [sys.executable, "-W", "error::ResourceWarning", "-c", _RUN, "run"]
+    started = Started(command, {**place.env, **told, **env}, place.root)
+    try:
+        yield started
+    finally:
+        started.let_go()
+
+
+def statuses(place: Place) -> list[str]:
+    return [chain.cycle.status.value for chain in place.chains()]
+
+
+def until_recorded(place: Place) -> None:
+    """Wait until some of what the first agent says is in the records."""
+    place.until_reached()
+    until(lambda: any(s.messages > 1 for s in place.chains()[0].sessions), what="messages are recorded")
+
+
+def asked(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def test_it_fires_tells_systemd_and_prometheus_and_leaves_nothing(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    port = free_port()
+    with serving(place, manager, OPSLADDER_WEB__PORT=str(port)) as service:
+        until(lambda: manager.heard("READY=1"), what="systemd hears that it is ready")
+        until(lambda: statuses(place).count("healthy") >= 2, what="two cycles")
+        until(lambda: manager.heard("WATCHDOG=1"), what="a sign of life")
+        metrics = asked(port, "/metrics")
+        assert '"ok"' in asked(port, "/healthz")
+        assert '"ready"' in asked(port, "/readyz")
+        service.process.send_signal(signal.SIGTERM)
+        done = service.done()
+
+    assert done.exit_code == 0, done.err
+    assert manager.heard("STOPPING=1")
+    assert manager.heard("STATUS=")
+    assert 'opsladder_cycles_total{schedule="often",status="healthy"}' in metrics
+    assert {chain.cycle.trigger.value for chain in place.chains()} == {"schedule"}
+    assert len({chain.cycle.started_at for chain in place.chains()}) == len(place.chains())
+    place.assert_nothing_left()
+
+
+def test_a_cycle_under_way_is_let_end_and_more_time_is_asked_for(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin, ways="busy")
+    configure(place, OFTEN)
+    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+        place.until_reached()
+        service.process.send_signal(signal.SIGTERM)
+        until(lambda: manager.heard("EXTEND_TIMEOUT_USEC="), what="more time is asked for")
+        place.go_on()
+        done = service.done()
+
+    assert done.exit_code == 0, done.err
+    assert statuses(place)[0] == "healthy"
+    place.assert_nothing_left()
+
+
+def test_a_second_wish_to_end_interrupts_and_the_next_service_goes_on(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin, ways="busy")
+    configure(place, OFTEN)
+    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+        until_recorded(place)
+        service.process.send_signal(signal.SIGTERM)
+        until(lambda: manager.heard("STOPPING=1"), what="it drains")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.done().exit_code == 0
+    cut = place.chains()[0]
+    assert (cut.cycle.status, cut.cycle.reason) == (CycleStatus.PAUSED, "interrupted")
+    place.assert_nothing_left()
+
+    place.go_on()
+    configure(place, SELDOM + '[[schedules]]\nname = "often"\n')
+    with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as service:
+        until(lambda: statuses(place)[0] == "healthy", what="the cycle has gone on")
+        service.process.send_signal(signal.SIGTERM)
+        service.done()
+    # The stand-in keeps no transcript, so the context was handed on.
+    assert [s.reason.value for s in place.chains()[0].sessions] == ["first_tier", "transcript_missing"]
+
+
+def test_killed_with_cycles_under_way_the_next_service_goes_on_with_them(tmp_path: Path, standin: Path) -> None:
+    place = Place(tmp_path, standin, ways="busy")
+    configure(place, OFTEN)
+    with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as service:
+        until_recorded(place)
+        service.process.kill()
+        service.done()
+    assert statuses(place)[0] == "running"
+
+    place.go_on()
+    configure(place, SELDOM + '[[schedules]]\nname = "often"\n')
+    with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as service:
+        until(lambda: statuses(place)[0] == "healthy", what="the cycle has gone on")
+        service.process.send_signal(signal.SIGTERM)
+        service.done()
+    place.assert_nothing_left()
+
+
+def test_a_reload_takes_new_schedules_and_refuses_a_bad_file(tmp_path: Path, standin: Path, manager: Manager) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+        until(lambda: manager.heard("READY=1"), what="it is ready")
+        good = (place.root / "opsladder.toml").read_text()
+        (place.root / "opsladder.toml").write_text("[claude\n")
+        service.process.send_signal(signal.SIGHUP)
+        until(lambda: manager.heard("RELOADING=1"), what="it reloads")
+        assert service.process.poll() is None
+        (place.root / "opsladder.toml").write_text(good)
+        configure(place, OFTEN)
+        service.process.send_signal(signal.SIGHUP)
+        until(lambda: "healthy" in statuses(place), what="the new schedule fires")
+        service.process.send_signal(signal.SIGTERM)
+        done = service.done()
+
+    assert done.exit_code == 0
+    assert "The new configuration is refused, the old one stays" in done.err
+    assert {chain.cycle.schedule for chain in place.chains()} == {"often"}
+
+
+def test_a_second_service_on_one_state_directory_is_refused(tmp_path: Path, standin: Path, manager: Manager) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+        until(lambda: manager.heard("READY=1"), what="it is ready")
+        with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as second:
+            refused = second.done()
+        service.process.send_signal(signal.SIGTERM)
+        service.done()
+
+    assert refused.exit_code == 1
+    assert "Another `opsladder run` already serves" in refused.err
+
+
+def test_a_port_that_is_taken_is_said_and_nothing_runs(tmp_path: Path, standin: Path) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with serving(place, OPSLADDER_WEB__PORT=str(taken.getsockname()[1])) as service:
+            done = service.done()
+
+    assert done.exit_code == 1
+    assert "Set web.host and web.port to an address that is free." in done.err
+    assert place.chains() == []
+
+
+def test_a_firing_without_a_cli_is_on_record_and_a_person_is_told(tmp_path: Path, standin: Path) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    with serving(place, OPSLADDER_WEB__PORT=str(free_port()), OPSLADDER_CLAUDE__BIN=str(tmp_path / "none")) as service:
+        until(lambda: statuses(place), what="the firing is on record")
+        service.process.send_signal(signal.SIGTERM)
+        service.done()
+
+    first = place.chains()[0]
+    assert (first.cycle.status.value, first.cycle.reason) == ("skipped", "not_started")
+    assert [e.level.value for e in place.notices(first)] == ["critical"]
