@@ -1,6 +1,7 @@
 """What all tests share: the real CLIs, a closed environment for them, no silent skips, and no process left behind."""
 
 import os
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from realcli import NEW_VERSION, OLD_VERSION, CliMissing, closed_environment, fi
 _NO_SKIP = os.environ.get("OPSLADDER_NO_SKIP") == "1"
 _CLI_FIXTURES = frozenset({"new_cli", "old_cli", "cli"})
 _GRACE_SECONDS = 3.0
+_WITH_PROCESSES = frozenset({"claude", "cli", "climb", "guard", "rehearsal", "service", "web"})
 _leaks = pytest.StashKey[list[str]]()
 
 
@@ -52,6 +54,14 @@ def agent_env(tmp_path: Path) -> Callable[[str], dict[str, str]]:
     home = tmp_path / "home"
     home.mkdir()
     return lambda base_url: closed_environment(home=home, base_url=base_url)
+
+
+@pytest.fixture(autouse=True)
+def _no_orphans(request: pytest.FixtureRequest) -> Generator[None, None, None]:
+    """Bury what killed supervisors left and this process has adopted: every look at processes sees the dead too."""
+    yield
+    if "supervisor.claude.tree" in sys.modules and _WITH_PROCESSES.intersection(request.path.parts):
+        sys.modules["supervisor.claude.tree"].reap_orphans()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -39,6 +39,15 @@ def adopt_orphans() -> None:
         logger.warning("Orphans cannot be adopted", extra={"errno": ctypes.get_errno()})
 
 
+def reap_orphans() -> None:
+    """Take adopted processes off the process table that ended after their run was over; nobody else waits for them."""
+    ours = Tree.under_way()
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess, ChildProcessError):
+            if child.pid not in ours and child.status() == psutil.STATUS_ZOMBIE:
+                os.waitpid(child.pid, os.WNOHANG)
+
+
 def marks_alive() -> frozenset[str]:
     """The marks of all runs of which any process still lives, found in one look."""
     prefix = f"{MARK}=".encode()
@@ -67,6 +76,11 @@ class Tree:
         self._over = False
         if child is not None:
             Tree._live.add(self)
+
+    @classmethod
+    def under_way(cls) -> frozenset[int]:
+        """The CLIs that this process has started and not ended yet."""
+        return frozenset(tree.pid for tree in cls._live)
 
     def interrupt(self) -> None:
         """Ask the CLI alone to stop, so that it can still write its transcript and its last words."""

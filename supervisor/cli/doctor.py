@@ -11,6 +11,7 @@ from pathlib import Path
 from supervisor.claude.probe import find_binary, probe
 from supervisor.cli import words
 from supervisor.cli.doctor_guard import SWITCH, rules, waiting
+from supervisor.cli.doctor_service import guard_trial, standing
 from supervisor.cli.exits import FAILED, SETTLED
 from supervisor.cli.findings import Finding, Grade, attempt, ok, problem
 from supervisor.cli.show import existing_store
@@ -88,8 +89,10 @@ async def _all(config: Path | None) -> list[Finding]:
     findings += [place, _schedules(settings)]
     if database.grade is Grade.OK:
         findings += waiting(settings)
+        findings += standing(settings)
     if runtime is not None and place.grade is not Grade.PROBLEM:
         findings.append(await _fixed_size(settings, runtime))
+        findings.append(await guard_trial(settings))
     return findings
 
 

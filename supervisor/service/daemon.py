@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
+from supervisor.claude.tree import reap_orphans
 from supervisor.climb.begin import still_waits
 from supervisor.climb.ladder import CycleRequest, Ladder, utc_now
 from supervisor.climb.outfit import find_runtime, prepare_state
@@ -179,6 +180,7 @@ class Daemon:
         except OpsladderError as error:
             logger.warning("What waits is not looked at", extra={"why": str(error)})
             return
+        reap_orphans()
         await recover(ladder, own=crew.cycles)
         known = {schedule.name for schedule in self._settings.schedules}
         for chain in await asyncio.to_thread(store.chains, _PAUSED_LOOKED_AT, CycleStatus.PAUSED):

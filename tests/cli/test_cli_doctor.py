@@ -10,7 +10,10 @@ from supervisor.cli.person import who
 from tests.cli.command_line import CommandLine, as_ordinary_user
 from tests.postgres import ON_POSTGRES, running_postgres
 
-CHECKS = ["config", "claude", "credentials", "prompts", "rules", "database", "state", "work", "schedules", "call size"]
+CHECKS = (
+    *("config", "claude", "credentials", "prompts", "rules", "database", "state", "work", "schedules"),
+    *("room", "messages", "call size", "guard"),
+)
 
 
 def by_check(document: Any) -> dict[str, Any]:
@@ -22,7 +25,12 @@ def test_where_all_is_well_it_says_so_measures_the_calls_and_leaves_nothing_behi
 
     assert (done.exit_code, done.err) == (0, "")
     heads = [line for line in done.out.splitlines() if line[:1].strip()]
-    assert [line[:16] for line in heads[:-1]] == [f"ok  {check:<12}" for check in CHECKS]
+    # That nobody is told of anything is what a fresh place is warned of.
+    signs = ["!  " if check == "messages" else "ok " for check in CHECKS]
+    assert [line[:16] for line in heads[:-1]] == [
+        f"{sign} {check:<12}" for sign, check in zip(signs, CHECKS, strict=True)
+    ]
+    assert "was asked about, refused, and did not run" in " ".join(done.out.split())
     assert heads[-1] == "A cycle would run."
     assert re.search(r"tier 1 \d+\.\d kB, tier 2 \d+\.\d kB,\s+tier\s+3 \d+\.\d kB", done.out)
     assert not on_real_cli.state.exists()

@@ -67,7 +67,7 @@ def test_the_history_tells_when_from_to_why_and_by_whom(store: Store) -> None:
     assert told == [
         (None, None, "running", "manual", NOON),
         (session.id, None, "created", "fresh: first_tier", NOON),
-        (session.id, "created", "active", "pid 1", NOON),
+        (session.id, "created", "active", "pid 1", NOON + minutes(1)),
         (session.id, "active", "interrupted", None, NOON + minutes(1)),
         (session.id, "interrupted", "expired", "idle", NOON + minutes(40)),
         (None, "running", "stopped", "interrupted", NOON + minutes(41)),

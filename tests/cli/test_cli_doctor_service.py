@@ -1,0 +1,75 @@
+"""What the doctor says about standing for years, with records and clocks of the test's own."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from supervisor.cli import doctor_service
+from supervisor.cli.doctor_service import standing
+from supervisor.cli.findings import Finding, Grade
+from supervisor.model.cycle import Trigger
+from supervisor.settings import Settings, load_settings
+from supervisor.store import Owner, open_store
+
+HOURLY = '[[schedules]]\nname = "hourly"\nevery = "1h"\n'
+NOW = dt.datetime.now(dt.UTC)
+
+
+def settings_with(tmp_path: Path, config: str) -> Settings:
+    file = tmp_path / "opsladder.toml"
+    file.write_text(config)
+    environ = {"HOME": str(tmp_path), "OPSLADDER_STATE__DIR": str(tmp_path / "state")}
+    (tmp_path / "state").mkdir(mode=0o700)
+    return load_settings(file, environ, cwd=tmp_path)
+
+
+def found(settings: Settings, check: str) -> list[Finding]:
+    return [finding for finding in standing(settings) if finding.check == check]
+
+
+def test_a_schedule_that_should_have_fired_is_named(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, HOURLY)
+    with open_store(settings.database_url()) as store:
+        store.register(["hourly"], NOW - dt.timedelta(hours=5))
+
+    [late] = found(settings, "firings")
+    assert late.grade is Grade.WARNING
+    assert late.detail.startswith("hourly was due at ")
+
+
+def test_a_schedule_that_is_up_to_date_is_not(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, HOURLY)
+    with open_store(settings.database_url()) as store:
+        store.register(["hourly"], NOW)
+
+    assert found(settings, "firings") == []
+
+
+def test_a_clock_behind_the_records_is_noticed(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, HOURLY)
+    with open_store(settings.database_url()) as store:
+        store.begin_cycle(
+            schedule="hourly",
+            trigger=Trigger.MANUAL,
+            dry_run=False,
+            owner=Owner(host="h", pid=1, started=1.0),
+            now=NOW + dt.timedelta(days=1),
+        )
+
+    [clock] = found(settings, "clock")
+    assert clock.remedy is not None
+
+
+def test_little_room_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_with(tmp_path, HOURLY)
+    assert found(settings, "room")[0].grade is Grade.OK
+    monkeypatch.setattr(doctor_service, "_LITTLE_ROOM", 1 << 80)
+    assert found(settings, "room")[0].grade is Grade.WARNING
+
+
+def test_nobody_who_is_told_is_a_warning_and_somebody_is_not(tmp_path: Path) -> None:
+    assert found(settings_with(tmp_path, HOURLY), "messages")[0].grade is Grade.WARNING
+    (tmp_path / "other").mkdir()
+    told = settings_with(tmp_path / "other", HOURLY + '[notify]\ncritical = ["json://127.0.0.1:9/"]\n')
+    assert found(told, "messages")[0].grade is Grade.OK
