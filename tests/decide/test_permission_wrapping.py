@@ -201,9 +201,9 @@ def test_no_stack_of_wrappers_makes_an_escape_allowed(escape: str, layers: list[
 
 
 @pytest.mark.parametrize("wrapper", sorted(WRAPPERS))
-@pytest.mark.parametrize("escape", _TYPICAL_ESCAPES)
-def test_no_single_wrapper_makes_an_escape_allowed(escape: str, wrapper: str) -> None:
-    assert decide_command(WRAPPERS[wrapper](escape)).verdict is Verdict.DENY
+def test_no_single_wrapper_makes_an_escape_allowed(wrapper: str) -> None:
+    wrapped = [WRAPPERS[wrapper](escape) for escape in _TYPICAL_ESCAPES]
+    assert [command for command in wrapped if decide_command(command).verdict is not Verdict.DENY] == []
 
 
 @given(
