@@ -114,7 +114,10 @@ class GuardServer:
             logger.warning("Somebody without the secret asked the guard", extra={"socket": str(self._post.socket)})
         except Unreadable as problem:
             logger.warning("The guard could not read a question", extra={"why": str(problem)})
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as problem:
+        except (ConnectionError, asyncio.IncompleteReadError) as problem:
+            # A CLI that leaves takes the hooks with it that still run after a call: nothing is amiss.
+            logger.info("Who asked the guard has gone", extra={"why": repr(problem)})
+        except (OSError, TimeoutError, asyncio.LimitOverrunError) as problem:
             # The client turns silence into a refusal, whatever the reason.
             logger.warning("A question to the guard broke off", extra={"why": repr(problem)})
 
