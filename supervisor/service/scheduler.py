@@ -239,7 +239,7 @@ class Scheduler:
 
     def _offer(self, watched: Watched, firing: Firing) -> None:
         watched.offered = firing
-        logger.info("Firing", extra={"schedule": firing.schedule, "fire_key": firing.fire_key})
+        logger.info("Firing", extra={"schedule": firing.schedule, "due": firing.fire_key})
         self.firings.put_nowait(firing)
 
     def _skip(self, watched: Watched, skip: Skip, now: datetime) -> None:
