@@ -31,7 +31,7 @@ from supervisor.climb.recorder import Recorder
 from supervisor.climb.replay import replay_stream, replay_transcript
 from supervisor.climb.run import RUN_MARK, inherited_usage, price_table
 from supervisor.decide.breach import ran_unasked
-from supervisor.decide.cut_off import is_cut_off
+from supervisor.decide.cut_off import has_to_go_on
 from supervisor.decide.next_step import next_step
 from supervisor.guard.post import sweep_posts
 from supervisor.model.cycle import Chain, Cycle, EventKind
@@ -90,7 +90,8 @@ async def _wait_or_finish(ladder: Ladder, chain: Chain, owner: Owner) -> None:
         await finish(ladder, cycle, stopped(cycle.stop_asked_by))
         return
     waits = interrupted(cycle, f"The supervisor of cycle {cycle.id} (pid {owner.pid}) died in the middle of it.")
-    if _has_to_go_on(chain, ladder.settings.continuity.max_resumes):
+    # Most that were lost are like this, and need no look around.
+    if has_to_go_on(chain, max_resumes=ladder.settings.continuity.max_resumes):
         await wait(ladder, cycle, waits)
         return
     request = for_cycle(_as_configured(ladder, cycle), cycle)
@@ -98,14 +99,6 @@ async def _wait_or_finish(ladder: Ladder, chain: Chain, owner: Owner) -> None:
     around = await insist(patience, surroundings, ladder, request, chain)
     step = next_step(chain, policy, around, now=ladder.clock())
     await finish(ladder, cycle, waits if isinstance(step, RunTier) else step)
-
-
-def _has_to_go_on(chain: Chain, max_resumes: int) -> bool:
-    """Whether it needs no look around to see that there is something left to do; most that were lost are like this."""
-    if not chain.sessions:
-        return True
-    last = chain.sessions[-1]
-    return is_cut_off(last) and last.resumes < max_resumes
 
 
 def _as_configured(ladder: Ladder, cycle: Cycle) -> CycleRequest:

@@ -1,4 +1,4 @@
-"""How work goes on that was cut off: on which occasion, and from which record. Pure. Called from decide.next_step.
+"""How work goes on that was cut off: on which occasion, and from which record. Pure. Asked by next_step and recovery.
 
 Invariants:
 - a run that may have done something is gone on from, never from before it;
@@ -65,3 +65,11 @@ def is_cut_off(session: Session) -> bool:
     """Whether a record that is over ended in the middle of its work, and may be gone on from."""
     over = session.status not in UNFINISHED and session.status is not SessionStatus.PAUSED
     return over and session.failure in OCCASIONS
+
+
+def has_to_go_on(chain: Chain, *, max_resumes: int) -> bool:
+    """Whether something is left to do in a chain that nobody runs, whatever is true around it."""
+    if not chain.sessions:
+        return True
+    last = chain.sessions[-1]
+    return is_cut_off(last) and last.resumes < max_resumes

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from make import NOW, a_chain, a_session, policy, surroundings
 
+from supervisor.decide.cut_off import has_to_go_on
 from supervisor.decide.next_step import next_step
 from supervisor.model.guarding import ApprovalStatus, SwitchState
 from supervisor.model.outcome import Failure
@@ -136,3 +137,19 @@ def test_a_retry_without_resuming_hands_the_context_on_in_writing():
     step = ask(around=around)
 
     assert (step.continuity.kind, step.continuity.reason) == (ContinuityKind.HANDOFF, Reason.FORCED_FRESH)
+
+
+LEFT_TO_DO = {
+    "nothing_ran_yet": ((), True),
+    "cut_off": ((cut(ONE),), True),
+    "cut_off_too_often": ((cut(ONE, resumes=5),), False),
+    "completed": ((ONE,), False),
+    "paused": ((replace(ONE, status=SessionStatus.PAUSED, failure=Failure.BUDGET),), False),
+}
+
+
+@pytest.mark.parametrize(("sessions", "left"), LEFT_TO_DO.values(), ids=LEFT_TO_DO.keys())
+def test_what_has_to_go_on_is_seen_without_looking_around_and_agrees_with_the_decision(sessions, left):
+    assert has_to_go_on(a_chain(*sessions), max_resumes=5) is left
+    if left:
+        assert isinstance(ask(*sessions), RunTier)
