@@ -8,6 +8,7 @@
     │   ├── StoreUnavailable   it cannot be reached, is locked, or its disk is full
     │   ├── SchemaOutdated     it has to be migrated first
     │   ├── Conflict           a compare-and-set found another status than expected
+    │   │   └── PausedFirst      a paused cycle of the schedule has to be gone on with instead
     │   └── NotFound           no such record
     └── HandoffInvalid       a handoff would not carry the context it has to carry
 
@@ -53,6 +54,10 @@ class SchemaOutdated(StoreError):
 
 class Conflict(StoreError):
     """A compare-and-set found another status than the caller expected."""
+
+
+class PausedFirst(Conflict):
+    """A new cycle was asked for where a paused one of the same schedule has to be gone on with."""
 
 
 class NotFound(StoreError):

@@ -50,7 +50,7 @@ EXPECTED = {
     "opsladder incidents": "web",
     "opsladder incident 3": "Incident 1 default",
     "opsladder reset": "nothing was dropped.",
-    "opsladder schedules": "by hand",
+    "opsladder schedules": "last (UTC)",
     "opsladder sweep": "Nothing to do.",
     "opsladder metrics": 'opsladder_cycles_total{schedule="default",status="healthy"} ',
     "opsladder metrics --textfile opsladder.prom": "",

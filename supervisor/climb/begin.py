@@ -7,9 +7,12 @@ from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.climb.outlook import policy_for, surroundings
 from supervisor.climb.owner import this_process
 from supervisor.decide.next_step import next_step
-from supervisor.errors import Conflict
+from supervisor.errors import Conflict, PausedFirst
 from supervisor.model.cycle import Chain, Cycle, CycleStatus
 from supervisor.model.step import Finish
+
+# A cycle may be paused between our look and our beginning another; who loses that race this often leaves it to others.
+_LOOKS = 3
 
 
 def for_cycle(request: CycleRequest, cycle: Cycle) -> CycleRequest:
@@ -37,25 +40,31 @@ async def begin(ladder: Ladder, request: CycleRequest) -> Cycle:
         by = f" by {switch.by}" if switch.by else ""
         why = f" ({switch.reason})" if switch.reason else ""
         return await _skip(ladder, request, "switch", f"opsladder is paused{by}{why}. `opsladder unpause` ends that.")
-    try:
-        waiting = await _reopen(ladder, request)
-        if waiting is not None:
-            return waiting
-        return await asyncio.to_thread(
-            store.begin_cycle,
-            schedule=request.schedule,
-            trigger=request.trigger,
-            dry_run=request.dry_run,
-            owner=this_process(),
-            now=ladder.clock(),
-            fire_key=request.fire_key,
-            max_tier=request.max_tier,
-            request=_kept(ladder, request),
-            retry_of=request.retry_of,
-            by=request.by,
-        )
-    except Conflict as conflict:
-        return await _skip(ladder, request, "already_running", conflict.message)
+    for _ in range(_LOOKS):
+        try:
+            return await _reopen(ladder, request) or await _begin_new(ladder, request)
+        except PausedFirst as waits:
+            taken: Conflict = waits
+        except Conflict as conflict:
+            taken = conflict
+            break
+    return await _skip(ladder, request, "already_running", taken.message)
+
+
+async def _begin_new(ladder: Ladder, request: CycleRequest) -> Cycle:
+    return await asyncio.to_thread(
+        ladder.store.begin_cycle,
+        schedule=request.schedule,
+        trigger=request.trigger,
+        dry_run=request.dry_run,
+        owner=this_process(),
+        now=ladder.clock(),
+        fire_key=request.fire_key,
+        max_tier=request.max_tier,
+        request=_kept(ladder, request),
+        retry_of=request.retry_of,
+        by=request.by,
+    )
 
 
 def _kept(ladder: Ladder, request: CycleRequest) -> dict[str, object]:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
 
-from supervisor.errors import Conflict
+from supervisor.errors import Conflict, PausedFirst
 from supervisor.model.cycle import Cycle, CycleStatus, NewEvent, Trigger
 from supervisor.model.session import UNFINISHED, WAITING, CostBasis, Session, SessionStatus, Tokens
 from supervisor.store.clock import database_now
@@ -53,6 +53,7 @@ class Writes:
     ) -> Cycle:
         """Take the schedule's lock and, with a key, claim the firing. ``Conflict`` when another process has either.
 
+        ``PausedFirst`` when a cycle of the schedule waits: it may have been paused a moment after the caller looked.
         What is below the session record that is retried is outdated from here on.
         """
         values: Values = {
@@ -70,7 +71,12 @@ class Writes:
                 values |= _owned(owner, database_now(connection))
                 if retry_of is not None:
                     _outdate_below(connection, retry_of)
-                return cycle_of(begun(connection, CYCLES, values, at=now, why=trigger.value, by=by))
+                row = begun(connection, CYCLES, values, at=now, why=trigger.value, by=by)
+                # Only now, under the schedule's lock: whoever pauses a cycle had that lock until the pause was written.
+                _refuse_beside_paused(connection, schedule)
+                return cycle_of(row)
+        except PausedFirst:
+            raise
         except Conflict as taken:
             raise self._why_taken(schedule, fire_key) from taken
 
@@ -247,6 +253,13 @@ class Writes:
             return
         with self._database.writing() as connection:
             connection.execute(insert(EVENTS), [event_values(cycle_id, event) for event in events])
+
+
+def _refuse_beside_paused(connection: Connection, schedule: str) -> None:
+    waits = (CYCLES.c.schedule == schedule) & (CYCLES.c.status == CycleStatus.PAUSED)
+    waiting = connection.execute(select(CYCLES.c.id).where(waits).limit(1)).scalar()
+    if waiting is not None:
+        raise PausedFirst(f"Cycle {waiting} of schedule {schedule} is paused and comes first.")
 
 
 def _owned(owner: Owner, now: datetime) -> Values:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from supervisor.decide.lifecycle import SESSION_MOVES
-from supervisor.errors import Conflict, NotFound, StoreError
+from supervisor.errors import Conflict, NotFound, PausedFirst, StoreError
 from supervisor.model.cycle import CycleStatus, EventKind, NewEvent, Trigger
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Action, Health, Level, Report, ReportedEvent, ServiceState
@@ -30,6 +30,16 @@ def test_a_schedule_runs_one_cycle_at_a_time_and_the_refusal_names_it(store: Sto
     begin(store, "nightly")
     finish(store, running.id)
     assert begin(store).status is CycleStatus.RUNNING
+
+
+def test_no_cycle_begins_beside_a_paused_one_of_its_schedule(store: Store) -> None:
+    waiting = begin(store)
+    finish(store, waiting.id, CycleStatus.PAUSED)
+    with pytest.raises(PausedFirst, match=f"Cycle {waiting.id} of schedule default is paused"):
+        begin(store)
+    begin(store, "nightly")
+    assert [cycle.schedule for cycle, _ in store.running_cycles()] == ["nightly"]
+    assert store.reopen_cycle(waiting.id, owner=OWNER, now=NOON).status is CycleStatus.RUNNING
 
 
 def test_a_firing_is_claimed_once_even_after_its_cycle_ended(store: Store) -> None:
