@@ -1,7 +1,8 @@
 """One CLI with everything a climb needs, and the two ways to climb: `opsladder cycle` and a shell loop. Runs both.
 
 Used by ``ladder``, which compares them, and by ``breakdown``, which looks into them. A climb gets a home of its own, so
-that none finds another's transcripts; records and the probe of the CLI are kept, as on a machine in use.
+that none finds another's transcripts; records and the probe of the CLI are kept, as on a machine in use. What a cycle
+keeps of an open incident is dropped after it: the next one would resume it, which the loop does not do.
 """
 
 import asyncio
@@ -83,7 +84,11 @@ class Course:
     def cycle(self, opsladder: Sequence[str] = (OPSLADDER,)) -> Climb:
         """Climb with the product; ``opsladder`` is how it is started."""
         with self._chain() as env:
-            return self._climb([*opsladder, "cycle", "--config", str(self._config)], {**env, **self._own_variables()})
+            command = [*opsladder, "cycle", "--config", str(self._config)]
+            climb = self._climb(command, {**env, **self._own_variables()})
+        with open_store(self._settings().database_url(), create=False) as store:
+            store.drop_sessions()
+        return climb
 
     def loop(self) -> Climb:
         """Climb with the shell."""
