@@ -1,5 +1,6 @@
 """Record that a cycle is over or waits, and why. Writes to the store. Called from climb.cycle and climb.recovery."""
 
+import datetime as dt
 import logging
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEven
 from supervisor.model.progress import CycleEnded, Notice
 from supervisor.model.report import Level
 from supervisor.model.step import Finish
+from supervisor.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +57,31 @@ async def finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
 
 async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:
     """Record why a cycle is over, and then that it is. Returns what was recorded, which has no secrets in it."""
+    store, now = ladder.store, ladder.clock()
+    finish = _without_secrets(ladder, finish)
+    await insist(
+        ladder.store_patience_seconds,
+        or_find_it_done,
+        lambda: _write(store, cycle, finish, now),
+        find=lambda: store.cycle(cycle.id),
+        is_ours=lambda found: (found.status, found.ended_at) == (finish.status, now),
+    )
+    return finish
+
+
+def close_now(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:
+    """The same in the caller's thread and transaction."""
+    finish = _without_secrets(ladder, finish)
+    _write(ladder.store, cycle, finish, ladder.clock())
+    return finish
+
+
+def _without_secrets(ladder: Ladder, finish: Finish) -> Finish:
     mask = ladder.settings.masker().text
-    finish = replace(finish, detail=mask(finish.detail), services=tuple(mask(name) for name in finish.services))
-    store, patience, now = ladder.store, ladder.store_patience_seconds, ladder.clock()
+    return replace(finish, detail=mask(finish.detail), services=tuple(mask(name) for name in finish.services))
+
+
+def _write(store: Store, cycle: Cycle, finish: Finish, now: dt.datetime) -> Cycle:
     event = NewEvent(
         kind=EventKind.NOTICE if finish.tell else EventKind.DECISION,
         at=now,
@@ -70,13 +94,6 @@ async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:
             "services": list(finish.services),
         },
     )
-    await insist(
-        patience,
-        or_find_it_done,
-        lambda: store.finish_cycle(
-            cycle.id, status=finish.status, reason=finish.reason, detail=finish.detail, now=now, event=event
-        ),
-        find=lambda: store.cycle(cycle.id),
-        is_ours=lambda found: (found.status, found.ended_at) == (finish.status, now),
+    return store.finish_cycle(
+        cycle.id, status=finish.status, reason=finish.reason, detail=finish.detail, now=now, event=event
     )
-    return finish

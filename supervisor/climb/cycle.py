@@ -20,8 +20,9 @@ from supervisor.climb.insist import insist
 from supervisor.climb.ladder import CycleRequest, Ladder, unfailing
 from supervisor.climb.launch import Launched
 from supervisor.climb.outlook import policy_for, surroundings
-from supervisor.climb.recovery import recover, settle
+from supervisor.climb.recovery import recover
 from supervisor.climb.run import run_session
+from supervisor.climb.settle import settle
 from supervisor.climb.stop import StopRequest
 from supervisor.decide.next_step import next_step
 from supervisor.errors import HandoffInvalid, StoreError

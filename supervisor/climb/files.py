@@ -1,6 +1,7 @@
 """The files a cycle keeps while it runs, and their end. Touches the state directory. Used by climb.run and recovery."""
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -21,8 +22,11 @@ def discard_stream(state_dir: Path, record: int) -> None:
 
 def discard_handoffs(state_dir: Path, cycle: int) -> None:
     """Remove every handoff of a cycle, finished or half written: it served one run, and a stale one misleads."""
-    for path in handoff_dir(state_dir).glob(f"*cycle-{cycle}-*"):
-        _discard(path)
+    # Whoever could not write there has nothing to remove.
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for path in handoff_dir(state_dir).iterdir():
+            if f"cycle-{cycle}-" in path.name:
+                _discard(path)
 
 
 def _discard(path: Path) -> None:

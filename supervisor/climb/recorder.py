@@ -139,6 +139,11 @@ class Recorder:
             is_ours=lambda found: (found.status, found.ended_at) == (end.status, end.ended_at),
         )
 
+    def finish_now(self, end: SessionEnd) -> Session:
+        """The same in the caller's thread and transaction, where all is written or nothing."""
+        self._write_batch()
+        return self._store.finish_session(self._session.id, ending(end, self._masker))
+
     def _write_batch(self) -> None:
         # A cancelled writer goes on in its thread until its call returns; the next one must not take the same events.
         with self._turn:

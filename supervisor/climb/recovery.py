@@ -7,46 +7,35 @@ the next cycle of its schedule.
 """
 
 import asyncio
-import datetime as dt
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from psutil import pid_exists
-
-from supervisor.claude.process import end_tree
 from supervisor.claude.tree import marks_alive
 from supervisor.climb.begin import for_cycle
-from supervisor.climb.close import finish, interrupted, stopped, wait
-from supervisor.climb.conclude import Departure, conclude
-from supervisor.climb.files import discard_handoffs, discard_stream, stream_path
+from supervisor.climb.close import close_now, finish, interrupted, stopped, wait
+from supervisor.climb.files import discard_handoffs, discard_stream
 from supervisor.climb.health import show_cooldowns
 from supervisor.climb.insist import insist
 from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.climb.launch import guard_places
 from supervisor.climb.outlook import policy_for, surroundings
 from supervisor.climb.owner import is_gone, this_process
-from supervisor.climb.recorder import Recorder
-from supervisor.climb.replay import replay_stream, replay_transcript
-from supervisor.climb.run import RUN_MARK, inherited_usage, price_table
-from supervisor.decide.breach import ran_unasked
+from supervisor.climb.settle import account, end_processes, settle
 from supervisor.decide.cut_off import has_to_go_on
 from supervisor.decide.next_step import next_step
+from supervisor.errors import StoreError, StoreUnavailable
 from supervisor.guard.post import sweep_posts
-from supervisor.model.cycle import Chain, Cycle, EventKind
-from supervisor.model.events import StreamEvent, ToolResult
-from supervisor.model.guarding import RecordedCall
-from supervisor.model.outcome import Ended
-from supervisor.model.permission import Decision, Verdict
-from supervisor.model.session import UNFINISHED, Session, ToolCalls
-from supervisor.model.step import RunTier
-from supervisor.store import Owner, SessionEnd
+from supervisor.model.cycle import Chain, Cycle, CycleStatus
+from supervisor.model.progress import Notice
+from supervisor.model.session import UNFINISHED
+from supervisor.model.step import Finish, RunTier
+from supervisor.store import Owner
 
 logger = logging.getLogger(__name__)
 
-# No process has this pid, so only the mark is looked for.
-_NO_PID = 0
+# So many cycles are settled in one transaction: most of the time goes into committing. Others wait for it to write.
+_TOGETHER = 25
 
 
 async def recover(ladder: Ladder, *, own: Collection[int] | None = None) -> None:
@@ -61,26 +50,78 @@ async def recover(ladder: Ladder, *, own: Collection[int] | None = None) -> None
     # One look for all of them: the dead start nothing any more.
     marks = await asyncio.to_thread(marks_alive)
     for owner in {owner for _, owner in lost}:
-        for cycle in await asyncio.to_thread(_take_over, ladder, owner, own):
+        cycles = await asyncio.to_thread(_take_over, ladder, owner, own)
+        for cycle in cycles:
             logger.warning("A cycle lost its supervisor", extra={"cycle": cycle.id, "pid": owner.pid})
-            await _wait_or_finish(ladder, await settle(ladder, cycle, marks), owner)
+        for some in _several(cycles):
+            try:
+                await _settle_together(ladder, some, marks, owner)
+            except StoreUnavailable:
+                raise
+            except StoreError:
+                # One of them cannot be recorded like this, and must not hold up the others.
+                for cycle in some:
+                    await _settle_alone(ladder, cycle, marks, owner)
     await asyncio.to_thread(show_cooldowns, ladder, lost[-1][0].id)
 
 
-async def settle(ladder: Ladder, cycle: Cycle, marks: Collection[str] | None = None) -> Chain:
-    """End what still runs of a cycle that nobody carries on, and complete its records. Returns what it is then.
+def _several(cycles: Sequence[Cycle]) -> Iterator[Sequence[Cycle]]:
+    return (cycles[start : start + _TOGETHER] for start in range(0, len(cycles), _TOGETHER))
 
-    ``marks`` are those of all processes that live, where somebody has looked already.
+
+async def _settle_together(ladder: Ladder, cycles: Sequence[Cycle], marks: Collection[str], owner: Owner) -> None:
+    """Settle some lost cycles in one transaction, and let those wait in which something is left to do."""
+    ids, patience = [cycle.id for cycle in cycles], ladder.store_patience_seconds
+    chains = await insist(patience, ladder.store.chains_of_cycles, ids)
+    for session in (session for chain in chains for session in chain.sessions):
+        if session.status in UNFINISHED:
+            await end_processes(ladder, session, marks)
+    settled = await insist(patience, _record_together, ladder, ids, owner)
+    for chain in chains:
+        for session in chain.sessions:
+            # Also of a finished one: its supervisor may have died between the record and the file.
+            discard_stream(ladder.settings.state.dir, session.id)
+        discard_handoffs(ladder.settings.state.dir, chain.cycle.id)
+    for chain, waits in settled:
+        if waits is not None:
+            ladder.watch(Notice(text=waits.detail))
+        else:
+            await _wait_or_finish(ladder, chain, owner)
+
+
+def _record_together(ladder: Ladder, ids: Sequence[int], owner: Owner) -> list[tuple[Chain, Finish | None]]:
+    """Each of the cycles that still runs by its record as it is then, with what it waits for, if it does.
+
+    May be done again: those whose commit was made although its answer got lost run no longer.
     """
-    chain = await insist(ladder.store_patience_seconds, ladder.store.chain, cycle.id)
-    settled = []
-    for session in chain.sessions:
-        is_over = session.status not in UNFINISHED
-        settled.append(session if is_over else await _settle_session(ladder, session, marks))
-        # Also of a finished one: its supervisor may have died between the record and the file.
-        discard_stream(ladder.settings.state.dir, session.id)
-    discard_handoffs(ladder.settings.state.dir, cycle.id)
-    return replace(chain, sessions=tuple(settled))
+    lost = [c for c in ladder.store.chains_of_cycles(ids) if c.cycle.status is CycleStatus.RUNNING]
+    accounts = {s.id: account(ladder, s) for chain in lost for s in chain.sessions if s.status in UNFINISHED}
+    settled: list[tuple[Chain, Finish | None]] = []
+    with ladder.store.together():
+        for chain in lost:
+            sessions = (accounts[s.id].write() if s.id in accounts else s for s in chain.sessions)
+            complete = replace(chain, sessions=tuple(sessions))
+            waits = _lost(chain.cycle, owner) if _goes_on(ladder, complete) else None
+            if waits is not None:
+                waits = close_now(ladder, chain.cycle, waits)
+            settled.append((complete, waits))
+    return settled
+
+
+async def _settle_alone(ladder: Ladder, cycle: Cycle, marks: Collection[str], owner: Owner) -> None:
+    chain = await settle(ladder, cycle, marks)
+    if chain.cycle.status is CycleStatus.RUNNING:
+        await _wait_or_finish(ladder, chain, owner)
+
+
+def _lost(cycle: Cycle, owner: Owner) -> Finish:
+    return interrupted(cycle, f"The supervisor of cycle {cycle.id} (pid {owner.pid}) died in the middle of it.")
+
+
+def _goes_on(ladder: Ladder, chain: Chain) -> bool:
+    """Whether a settled cycle waits to be gone on with: most that were lost do, which needs no look around."""
+    max_resumes = ladder.settings.continuity.max_resumes
+    return chain.cycle.stop_asked_by is None and has_to_go_on(chain, max_resumes=max_resumes)
 
 
 async def _wait_or_finish(ladder: Ladder, chain: Chain, owner: Owner) -> None:
@@ -89,9 +130,8 @@ async def _wait_or_finish(ladder: Ladder, chain: Chain, owner: Owner) -> None:
     if cycle.stop_asked_by is not None:
         await finish(ladder, cycle, stopped(cycle.stop_asked_by))
         return
-    waits = interrupted(cycle, f"The supervisor of cycle {cycle.id} (pid {owner.pid}) died in the middle of it.")
-    # Most that were lost are like this, and need no look around.
-    if has_to_go_on(chain, max_resumes=ladder.settings.continuity.max_resumes):
+    waits = _lost(cycle, owner)
+    if _goes_on(ladder, chain):
         await wait(ladder, cycle, waits)
         return
     request = for_cycle(_as_configured(ladder, cycle), cycle)
@@ -122,120 +162,3 @@ def _take_over(ladder: Ladder, owner: Owner, own: Collection[int] | None) -> lis
     if owner == this_process():
         return [cycle for cycle, whose in _lost_cycles(ladder, own) if whose == owner]
     return ladder.store.take_over(gone=owner, owner=this_process())
-
-
-async def _end_processes(ladder: Ladder, session: Session, marks: Collection[str] | None) -> None:
-    """End what a run left. Its pid may not be recorded, and its tools may have left its tree: the mark finds them."""
-    is_there = pid_exists(session.pid or _NO_PID)
-    if marks is not None and not marks and not is_there:
-        return
-    mark = await insist(ladder.store_patience_seconds, _mark, ladder, session)
-    if marks is not None and mark not in marks and not is_there:
-        return
-    await end_tree(
-        session.pid or _NO_PID,
-        session.pid_started or 0.0,
-        marker=mark,
-        grace_seconds=ladder.settings.claude.end_grace_seconds,
-    )
-
-
-async def _settle_session(ladder: Ladder, session: Session, marks: Collection[str] | None) -> Session:
-    await _end_processes(ladder, session, marks)
-    recorder, end = await insist(ladder.store_patience_seconds, _account, ladder, session)
-    return await recorder.finish(end)
-
-
-def _account(ladder: Ladder, session: Session) -> tuple[Recorder, SessionEnd]:
-    """Put together what is known of a run whose supervisor died. Reads files and the store; may be done again."""
-    store = ladder.store
-    stream_file = stream_path(ladder.settings.state.dir, session.id)
-    spoken_at = _written_at(stream_file) or ladder.clock()
-    recorder = Recorder(
-        store,
-        session,
-        price=price_table(ladder),
-        masker=ladder.settings.masker(),
-        watch=lambda _: None,
-        clock=lambda: spoken_at,
-        patience_seconds=ladder.store_patience_seconds,
-        catching_up=True,
-    )
-    heard: list[ToolResult] = []
-
-    def on_event(event: StreamEvent) -> None:
-        recorder.on_event(event)
-        if isinstance(event, ToolResult):
-            heard.append(event)
-
-    told = replay_stream(stream_file, on_event)
-    # Not what only the transcript tells: a call that we have just ended ourselves has a result there too.
-    results = dict(recorder.gatherer.results)
-    replay_transcript(session, ladder.settings.agent_env, told, recorder.on_event)
-    calls = store.calls(session.id)
-    bypassed = _bypassed(calls, [result for result in heard if result.tool_use_id in results])
-    _end_calls(ladder, calls, results)
-    transcript = recorder.gatherer.transcript()
-    parent = None if session.parent_session_id is None else store.session(session.parent_session_id)
-    end = conclude(
-        session,
-        transcript,
-        Departure(ended=Ended.GUARD_BYPASSED if bypassed else Ended.INTERRUPTED, exit_code=None),
-        inherited=inherited_usage(session, parent),
-        version=ladder.runtime.version,
-        price=price_table(ladder),
-        configured_window=ladder.settings.models.window(session.model),
-        last_message_at=recorder.last_message_at or session.last_message_at,
-        now=ladder.clock(),
-    )
-    end = replace(end, tool_calls=store.call_counts(session.id) if calls else ToolCalls())
-    return recorder, end if transcript.messages >= session.messages else _without_figures(end)
-
-
-def _bypassed(calls: Sequence[RecordedCall], results: Sequence[ToolResult]) -> bool:
-    """Whether a call ran that the guard had not let through, which the supervisor died too early to notice."""
-    answers = {c.tool_use_id: Decision(verdict=c.verdict, rule=c.rule, sentence=c.sentence) for c in calls}
-    return any(ran_unasked(result, answers.get(result.tool_use_id)) is not None for result in results)
-
-
-def _end_calls(ladder: Ladder, calls: Sequence[RecordedCall], results: Mapping[str, bool]) -> None:
-    """Keep how calls ended whose result is in the stream; how the others ended stays unknown."""
-    for call in calls:
-        if call.tool_use_id in results and call.verdict is Verdict.ALLOW and call.outcome is None:
-            failed = results[call.tool_use_id]
-            ladder.store.end_call(
-                session=call.session_id, tool_use_id=call.tool_use_id, failed=failed, now=ladder.clock()
-            )
-
-
-def _mark(ladder: Ladder, session: Session) -> str | None:
-    """The mark that the processes of a run carry, recorded with its prompt."""
-    for event in ladder.store.events(session_id=session.id, kinds=(EventKind.PROMPT,)):
-        mark = event.data.get(RUN_MARK)
-        if isinstance(mark, str):
-            return mark
-    return session.session_id
-
-
-def _without_figures(end: SessionEnd) -> SessionEnd:
-    """The end of a run whose stream was lost, on a full disk perhaps: what was recorded live says more."""
-    return replace(
-        end,
-        session_id=None,
-        cost_usd=None,
-        tokens=None,
-        context_tokens=None,
-        first_call_tokens=None,
-        messages=None,
-        tool_calls=None,
-        tools_executed=None,
-        unknown_lines=None,
-    )
-
-
-def _written_at(stream_file: Path) -> dt.datetime | None:
-    """When the stream was last written to: the closest that is known to when its events came."""
-    try:
-        return dt.datetime.fromtimestamp(stream_file.stat().st_mtime, dt.UTC)
-    except FileNotFoundError:
-        return None

@@ -4,8 +4,11 @@ An answer is recorded before it is given, so a call that runs without one was ne
 """
 
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, select, update
+from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, select, update
+from sqlalchemy.sql.dml import ReturningInsert
 
 from supervisor.errors import Conflict, NotFound, StoreError
 from supervisor.model.guarding import CallOutcome, RecordedCall
@@ -14,8 +17,10 @@ from supervisor.model.session import ToolCalls
 from supervisor.store.engine import Database
 from supervisor.store.guard_tables import TOOL_CALLS
 from supervisor.store.mapping import Values
-from supervisor.store.statements import inserted
 from supervisor.store.tallies import count_decision
+
+# Asked all the time, so put together once.
+_OF_SESSION = select(TOOL_CALLS).where(TOOL_CALLS.c.session_id == bindparam("session")).order_by(TOOL_CALLS.c.id)
 
 
 class Calls:
@@ -31,12 +36,10 @@ class Calls:
 
         Asking again later is a new answer. A deferred call that a forked session asks about is that session's own.
         """
-        asked = TOOL_CALLS.c.session_id == session, TOOL_CALLS.c.tool_use_id == call.tool_use_id
         values: Values = {
             "session_id": session,
             "cycle_id": cycle,
             "tool_use_id": call.tool_use_id,
-            "ask": select(func.coalesce(func.max(TOOL_CALLS.c.ask), 0) + 1).where(*asked).scalar_subquery(),
             "tool": call.tool,
             "input": call.input,
             "text": text,
@@ -46,7 +49,8 @@ class Calls:
             "at": now,
         }
         with self._database.writing() as connection:
-            row = inserted(connection, TOOL_CALLS, values)
+            same_call = {"of_session": session, "of_call": call.tool_use_id}
+            row = connection.execute(_ask_again(), {**values, **same_call}).mappings().one()
             count_decision(connection, session, decision.verdict)
             return _call_of(row)
 
@@ -64,9 +68,8 @@ class Calls:
 
     def calls(self, session: int) -> list[RecordedCall]:
         """The answers a session got, in the order they were given."""
-        statement = select(TOOL_CALLS).where(TOOL_CALLS.c.session_id == session).order_by(TOOL_CALLS.c.id)
         with self._database.reading() as connection:
-            return [_call_of(row) for row in connection.execute(statement).mappings()]
+            return [_call_of(row) for row in connection.execute(_OF_SESSION, {"session": session}).mappings()]
 
     def call_counts(self, session: int) -> ToolCalls:
         """How many answers of each kind a session got."""
@@ -85,6 +88,17 @@ class Calls:
         statement = _newest(session, tool_use_id).with_only_columns(TOOL_CALLS.c.verdict)
         with self._database.reading() as connection:
             return connection.execute(statement).scalar() == Verdict.ALLOW
+
+
+@cache
+def _ask_again() -> ReturningInsert[Any]:
+    """An answer with the next number of its call."""
+    same_call = (
+        TOOL_CALLS.c.session_id == bindparam("of_session"),
+        TOOL_CALLS.c.tool_use_id == bindparam("of_call"),
+    )
+    asked = select(func.coalesce(func.max(TOOL_CALLS.c.ask), 0) + 1).where(*same_call)
+    return insert(TOOL_CALLS).values(ask=asked.scalar_subquery()).returning(TOOL_CALLS)
 
 
 def _newest(session: int, tool_use_id: str) -> Select[tuple[object, ...]]:

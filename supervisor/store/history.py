@@ -8,8 +8,11 @@ import os
 import socket
 from collections.abc import Collection
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, Table, bindparam, insert, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from supervisor.decide.lifecycle import CYCLE_STARTS, SESSION_STARTS, before
 from supervisor.errors import Conflict, NotFound
@@ -68,7 +71,7 @@ def moved(
     """Move a record on. ``Conflict`` when it is in a status from which it may not, or not in one the caller expects."""
     allowed = before(to)
     expected = allowed if expect is None else allowed.intersection(expect)
-    found = connection.execute(select(table.c.status).where(table.c.id == record).with_for_update()).scalar()
+    found = connection.execute(_status_of(table), {"record": record}).scalar()
     name = f"{table.name.removesuffix('s')} {record}"
     if found is None:
         raise NotFound(f"There is no {name}.")
@@ -76,9 +79,8 @@ def moved(
         raise Conflict(f"The {name} is {found}, and what is {found} does not become {to}.")
     if found not in expected:
         raise Conflict(f"The {name} was expected to be {' or '.join(sorted(expected)) or 'otherwise'}: it is {found}.")
-    unchanged = table.c.id == record, table.c.status == found
-    statement = update(table).where(*unchanged).values(status=to, **values).returning(table)
-    row = connection.execute(statement).mappings().one()
+    changes = {**values, "status": to, "record": record, "was": found}
+    row = connection.execute(_move(table), changes).mappings().one()
     _enter(connection, table, row, found, to, at=at, why=why, by=by)
     return row
 
@@ -104,7 +106,19 @@ def _enter(
         "why": why,
         "made_by": by or _this_process(),
     }
-    connection.execute(insert(TRANSITIONS).values(values))
+    connection.execute(insert(TRANSITIONS), values)
+
+
+# Made once for each table: to put a statement together takes SQLAlchemy longer than the database needs to execute it.
+@cache
+def _status_of(table: Table) -> Select[tuple[Any]]:
+    return select(table.c.status).where(table.c.id == bindparam("record")).with_for_update()
+
+
+@cache
+def _move(table: Table) -> ReturningUpdate[Any]:
+    unchanged = table.c.id == bindparam("record"), table.c.status == bindparam("was")
+    return update(table).where(*unchanged).returning(table)
 
 
 def _this_process() -> str:

@@ -4,13 +4,14 @@ Each call is one transaction, so what it returns belongs together. No question r
 asks about all time.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from sqlalchemy import (
     CTE,
     ColumnElement,
     Connection,
+    bindparam,
     func,
     literal,
     or_,
@@ -26,6 +27,10 @@ from supervisor.store.engine import Database
 from supervisor.store.mapping import cycle_of, event_of, owner_of, session_of
 from supervisor.store.records import CostBy, CostRow, Owner
 from supervisor.store.tables import CYCLES, EVENTS, RUNNING, SESSIONS
+
+# Asked all the time, so put together once.
+_CYCLE = select(CYCLES).where(CYCLES.c.id == bindparam("cycle"))
+_OF_CYCLE = select(SESSIONS).where(SESSIONS.c.cycle_id == bindparam("cycle")).order_by(SESSIONS.c.id)
 
 
 class Reads:
@@ -56,7 +61,8 @@ class Reads:
         """A cycle with all its sessions."""
         with self._database.reading() as connection:
             cycle = _cycle(connection, cycle_id)
-            return Chain(cycle=cycle, sessions=_sessions(connection, SESSIONS.c.cycle_id == cycle_id))
+            rows = connection.execute(_OF_CYCLE, {"cycle": cycle_id}).mappings()
+            return Chain(cycle=cycle, sessions=tuple(session_of(row) for row in rows))
 
     def chain_of(self, record: int) -> Chain:
         """Everything linked to a session by parents and children, with all else those cycles ran, and its own cycle."""
@@ -93,10 +99,14 @@ class Reads:
             cycles = [cycle_of(row) for row in connection.execute(newest).mappings()]
             chosen = select(newest.with_only_columns(CYCLES.c.id).subquery().c.id)
             sessions = _sessions(connection, SESSIONS.c.cycle_id.in_(chosen))
-        by_cycle: dict[int, list[Session]] = {cycle.id: [] for cycle in cycles}
-        for session in sessions:
-            by_cycle[session.cycle_id].append(session)
-        return [Chain(cycle=cycle, sessions=tuple(by_cycle[cycle.id])) for cycle in cycles]
+        return _chains(cycles, sessions)
+
+    def chains_of_cycles(self, ids: Collection[int]) -> list[Chain]:
+        """These cycles, each with its sessions, in two queries however many there are."""
+        chosen = sorted(ids)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(CYCLES).where(CYCLES.c.id.in_(chosen)).order_by(CYCLES.c.id)).mappings()
+            return _chains([cycle_of(row) for row in rows], _sessions(connection, SESSIONS.c.cycle_id.in_(chosen)))
 
     def unfinished_sessions(self, cycle_id: int) -> list[Session]:
         """The sessions of a cycle that have no outcome yet."""
@@ -164,7 +174,7 @@ class Reads:
 
 
 def _cycle(connection: Connection, cycle_id: int) -> Cycle:
-    row = connection.execute(select(CYCLES).where(CYCLES.c.id == cycle_id)).mappings().one_or_none()
+    row = connection.execute(_CYCLE, {"cycle": cycle_id}).mappings().one_or_none()
     if row is None:
         raise NotFound(f"There is no cycle {cycle_id}.")
     return cycle_of(row)
@@ -174,6 +184,13 @@ def _sessions(connection: Connection, condition: ColumnElement[bool]) -> tuple[S
     """The matching sessions, oldest first."""
     statement = select(SESSIONS).where(condition).order_by(SESSIONS.c.id)
     return tuple(session_of(row) for row in connection.execute(statement).mappings())
+
+
+def _chains(cycles: Sequence[Cycle], sessions: Iterable[Session]) -> list[Chain]:
+    by_cycle: dict[int, list[Session]] = {cycle.id: [] for cycle in cycles}
+    for session in sessions:
+        by_cycle[session.cycle_id].append(session)
+    return [Chain(cycle=cycle, sessions=tuple(by_cycle[cycle.id])) for cycle in cycles]
 
 
 def _tree(record: int) -> CTE:

@@ -176,7 +176,7 @@ class Writes:
         values: Values = {"reason": reason, "detail": detail, "ended_at": now}
         with self._database.writing() as connection:
             if event is not None:
-                connection.execute(insert(EVENTS).values(event_values(cycle_id, event)))
+                connection.execute(insert(EVENTS), event_values(cycle_id, event))
             row = moved(connection, CYCLES, cycle_id, status, values, at=now, why=reason, by=by)
             if status is not CycleStatus.PAUSED:
                 enter_cycle(connection, row)

@@ -197,6 +197,14 @@ def test_unfinished_sessions_are_those_without_an_outcome(store: Store) -> None:
     assert [session.id for session in store.unfinished_sessions(cycle.id)] == [created.id, active.id]
 
 
+def test_chains_of_named_cycles_come_in_their_order(store: Store) -> None:
+    first, other, last = begin(store), begin(store, "other"), begin(store, "third")
+    kept = add_session(store, last)
+    add_session(store, other)
+    found = store.chains_of_cycles([last.id, first.id, 99])
+    assert [(chain.cycle, chain.sessions) for chain in found] == [(first, ()), (last, (kept,))]
+
+
 QUESTIONS = {
     "session": lambda store: store.session(1),
     "cycle": lambda store: store.cycle(1),
@@ -209,6 +217,7 @@ QUESTIONS = {
     "chains by status": lambda store: store.chains(5, status=CycleStatus.RUNNING),
     "chains by schedule": lambda store: store.chains(5, schedule="default"),
     "chains by both": lambda store: store.chains(5, status=CycleStatus.RUNNING, schedule="default"),
+    "chains_of_cycles": lambda store: store.chains_of_cycles([1, 2]),
     "events of a session": lambda store: store.events(session_id=1, kinds={EventKind.TEXT}, after_id=1, limit=5),
     "events of a cycle": lambda store: store.events(cycle_id=1),
     "cost by tier": lambda store: store.cost(NOON, CostBy.TIER),

@@ -12,7 +12,7 @@ from supervisor.model.cycle import CycleStatus, EventKind, NewEvent, Trigger
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Action, Health, Level, Report, ReportedEvent, ServiceState
 from supervisor.model.session import CostBasis, ModelUsage, SessionStatus, Tokens, ToolCalls
-from supervisor.store import SessionEnd, Store
+from supervisor.store import SessionEnd, Store, open_store
 from tests.store.races import race
 from tests.store.store_examples import NOON, OWNER, add_session, begin, end, minutes, new_session, text_event
 
@@ -40,6 +40,32 @@ def test_no_cycle_begins_beside_a_paused_one_of_its_schedule(store: Store) -> No
     begin(store, "nightly")
     assert [cycle.schedule for cycle, _ in store.running_cycles()] == ["nightly"]
     assert store.reopen_cycle(waiting.id, owner=OWNER, now=NOON).status is CycleStatus.RUNNING
+
+
+def test_what_is_asked_together_is_one_transaction(store: Store, url: str) -> None:
+    first, second = begin(store), begin(store, "nightly")
+    with store.together():
+        finish(store, first.id)
+        assert store.cycle(first.id).status is CycleStatus.HEALTHY
+        with open_store(url) as other:
+            assert other.cycle(first.id).status is CycleStatus.RUNNING
+        finish(store, second.id)
+    assert store.running_cycles() == []
+
+
+def test_what_is_asked_together_fails_together(store: Store) -> None:
+    first, over = begin(store), begin(store, "nightly")
+    finish(store, over.id)
+
+    def finish_both() -> None:
+        with store.together():
+            finish(store, first.id)
+            finish(store, over.id)
+
+    with pytest.raises(Conflict, match=f"cycle {over.id} is healthy"):
+        finish_both()
+    assert [cycle.id for cycle, _ in store.running_cycles()] == [first.id]
+    finish(store, first.id)
 
 
 def test_a_firing_is_claimed_once_even_after_its_cycle_ended(store: Store) -> None:

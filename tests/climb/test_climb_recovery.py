@@ -1,0 +1,127 @@
+"""Many cycles of one dead supervisor are settled in few transactions, and each as if it were alone."""
+
+import asyncio
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from make import RUNTIME
+
+from supervisor.climb.files import stream_path
+from supervisor.climb.ladder import Ladder
+from supervisor.climb.owner import this_process
+from supervisor.climb.recovery import recover
+from supervisor.errors import StoreError, StoreUnavailable
+from supervisor.model.cycle import Chain, CycleStatus, Trigger
+from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
+from supervisor.prompts import Prompts
+from supervisor.settings import load_settings
+from supervisor.store import NewSession, Owner, Store, open_store
+
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+# Above what Linux gives to any process.
+NO_PID = (1 << 22) + 1
+# More than fit into two transactions.
+MANY = 60
+
+
+@pytest.fixture
+def ladder(tmp_path: Path) -> Iterator[Ladder]:
+    settings = load_settings(None, {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}, cwd=tmp_path)
+    (settings.state.dir / "streams").mkdir(parents=True)
+    with open_store(settings.database_url()) as store:
+        yield Ladder(settings=settings, store=store, runtime=RUNTIME, prompts=Prompts(settings.prompt_dirs))
+
+
+def lose(store: Store, count: int = MANY) -> list[Session]:
+    """So many cycles that a supervisor left when it died, each with a run that was under way."""
+    dead = Owner(host=this_process().host, pid=NO_PID, started=1.0)
+    lost = []
+    for number in range(count):
+        cycle = store.begin_cycle(
+            schedule=f"s{number}", trigger=Trigger.SCHEDULE, dry_run=False, owner=dead, now=NOW, max_tier=3
+        )
+        new = NewSession(
+            cycle_id=cycle.id,
+            tier=1,
+            model="haiku",
+            session_id=f"session-{number}",
+            parent_session_id=None,
+            continuity=ContinuityKind.FRESH,
+            reason=Reason.FIRST_TIER,
+            work_dir="/",
+            runtime_id=RUNTIME.id,
+            created_at=NOW,
+        )
+        lost.append(store.activate_session(store.create_session(new).id, pid=NO_PID, pid_started=1.0, now=NOW))
+    return lost
+
+
+def settled(store: Store) -> list[Chain]:
+    return sorted(store.chains(2 * MANY), key=lambda chain: chain.cycle.id)
+
+
+def said(store: Store, session: Session) -> list[str]:
+    return [event.text for event in store.events(cycle_id=session.cycle_id)]
+
+
+def test_all_that_a_dead_supervisor_left_is_settled(ladder: Ladder) -> None:
+    lost = lose(ladder.store)
+    spoke, unwanted = lost[30], lost[40]
+    words = '{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"I look."}]}}\n'
+    stream_path(ladder.settings.state.dir, spoke.id).write_text(words, encoding="utf-8")
+    ladder.store.ask_to_stop(unwanted.cycle_id, by="ada")
+
+    asyncio.run(recover(ladder))
+
+    chains = settled(ladder.store)
+    assert {chain.sessions[0].status for chain in chains} == {SessionStatus.INTERRUPTED}
+    ends = {chain.cycle.id: (chain.cycle.status, chain.cycle.reason) for chain in chains}
+    assert ends.pop(unwanted.cycle_id) == (CycleStatus.STOPPED, "stopped")
+    assert set(ends.values()) == {(CycleStatus.PAUSED, "interrupted")}
+    assert said(ladder.store, spoke)[0] == "I look."
+    assert all(len(said(ladder.store, session)) == 1 for session in lost if session is not spoke)
+    assert list((ladder.settings.state.dir / "streams").iterdir()) == []
+
+
+def test_one_that_cannot_be_recorded_with_the_others_does_not_hold_them_up(
+    ladder: Ladder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = lose(ladder.store)
+    finish, refused = ladder.store.finish_session, []
+
+    def refuse_once(record, end):
+        if record == lost[30].id and not refused:
+            refused.append(record)
+            raise StoreError("The database refused the record.")
+        return finish(record, end)
+
+    monkeypatch.setattr(ladder.store, "finish_session", refuse_once)
+    asyncio.run(recover(ladder))
+
+    assert refused
+    assert {chain.cycle.status for chain in settled(ladder.store)} == {CycleStatus.PAUSED}
+    assert all(len(said(ladder.store, session)) == 1 for session in lost)
+
+
+def test_a_commit_whose_answer_was_lost_is_not_made_again(ladder: Ladder, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = lose(ladder.store)
+    together, answers_lost = ladder.store.together, []
+
+    @contextmanager
+    def lose_an_answer():
+        with together():
+            yield
+        if not answers_lost:
+            answers_lost.append(1)
+            raise StoreUnavailable("The connection is gone.")
+
+    monkeypatch.setattr(ladder.store, "together", lose_an_answer)
+    asyncio.run(recover(ladder))
+
+    assert answers_lost
+    assert {chain.cycle.status for chain in settled(ladder.store)} == {CycleStatus.PAUSED}
+    assert all(len(said(ladder.store, session)) == 1 for session in lost)
+    assert all(len(ladder.store.history(session_id=session.id)) == 3 for session in lost)
