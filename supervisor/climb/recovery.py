@@ -95,7 +95,9 @@ def _record_together(ladder: Ladder, ids: Sequence[int], owner: Owner) -> list[t
     May be done again: those whose commit was made although its answer got lost run no longer.
     """
     lost = [c for c in ladder.store.chains_of_cycles(ids) if c.cycle.status is CycleStatus.RUNNING]
-    accounts = {s.id: account(ladder, s) for chain in lost for s in chain.sessions if s.status in UNFINISHED}
+    unfinished = {s.id: s for chain in lost for s in chain.sessions if s.status in UNFINISHED}
+    calls = ladder.store.calls_of_sessions(unfinished)
+    accounts = {record: account(ladder, session, calls[record]) for record, session in unfinished.items()}
     settled: list[tuple[Chain, Finish | None]] = []
     with ladder.store.together():
         for chain in lost:

@@ -65,7 +65,8 @@ async def end_processes(ladder: Ladder, session: Session, marks: Collection[str]
 
 async def _settle_session(ladder: Ladder, session: Session, marks: Collection[str] | None) -> Session:
     await end_processes(ladder, session, marks)
-    known = await insist(ladder.store_patience_seconds, account, ladder, session)
+    calls = await insist(ladder.store_patience_seconds, ladder.store.calls, session.id)
+    known = await insist(ladder.store_patience_seconds, account, ladder, session, calls)
     return await known.recorder.finish(known.end)
 
 
@@ -81,8 +82,11 @@ class Account:
         return self.recorder.finish_now(self.end)
 
 
-def account(ladder: Ladder, session: Session) -> Account:
-    """Put together what is known of a run whose supervisor died. Reads files and the store; may be done again."""
+def account(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) -> Account:
+    """Put together what is known of a run whose supervisor died. Reads files and the store; may be done again.
+
+    ``calls`` are those of the run that the guard has answered.
+    """
     store = ladder.store
     stream_file = stream_path(ladder.settings.state.dir, session.id)
     spoken_at = _written_at(stream_file) or ladder.clock()
@@ -107,7 +111,6 @@ def account(ladder: Ladder, session: Session) -> Account:
     # Not what only the transcript tells: a call that we have just ended ourselves has a result there too.
     results = dict(recorder.gatherer.results)
     replay_transcript(session, ladder.settings.agent_env, told, recorder.on_event)
-    calls = store.calls(session.id)
     bypassed = _bypassed(calls, [result for result in heard if result.tool_use_id in results])
     _end_calls(ladder, calls, results)
     transcript = recorder.gatherer.transcript()

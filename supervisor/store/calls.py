@@ -3,6 +3,7 @@
 An answer is recorded before it is given, so a call that runs without one was never decided here.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -70,6 +71,16 @@ class Calls:
         """The answers a session got, in the order they were given."""
         with self._database.reading() as connection:
             return [_call_of(row) for row in connection.execute(_OF_SESSION, {"session": session}).mappings()]
+
+    def calls_of_sessions(self, sessions: Collection[int]) -> dict[int, list[RecordedCall]]:
+        """The same for several sessions, in one query."""
+        calls: dict[int, list[RecordedCall]] = {session: [] for session in sessions}
+        asked = TOOL_CALLS.c.session_id.in_(sorted(calls))
+        with self._database.reading() as connection:
+            rows = connection.execute(select(TOOL_CALLS).where(asked).order_by(TOOL_CALLS.c.id)).mappings()
+            for row in rows:
+                calls[row["session_id"]].append(_call_of(row))
+        return calls
 
     def call_counts(self, session: int) -> ToolCalls:
         """How many answers of each kind a session got."""

@@ -50,6 +50,13 @@ def test_an_answer_is_kept_as_it_was_given(store: Store, session: Session) -> No
     assert store.calls(session.id) == [recorded]
 
 
+def test_the_calls_of_several_sessions_come_in_one_answer(store: Store) -> None:
+    guarded = [add_session(store, begin(store, name)) for name in ("one", "two", "three")]
+    recorded = [answer(store, session, Verdict.ALLOW) for session in guarded[:2]]
+    found = store.calls_of_sessions([session.id for session in guarded])
+    assert list(found.values()) == [[recorded[0]], [recorded[1]], []]
+
+
 @pytest.mark.parametrize(("failed", "outcome"), [(False, CallOutcome.SUCCEEDED), (True, CallOutcome.FAILED)])
 def test_a_call_that_was_let_through_ends_once(
     store: Store, session: Session, failed: bool, outcome: CallOutcome

@@ -42,6 +42,7 @@ ALL: dict[str, Callable[[Store], object]] = {
     "record_call": lambda store: store.record_call(session=1, cycle=1, call=CALL, text="", decision=ALLOWED, now=NOON),
     "end_call": lambda store: store.end_call(session=1, tool_use_id="toolu_1", failed=False, now=NOON),
     "calls": lambda store: store.calls(1),
+    "calls_of_sessions": lambda store: store.calls_of_sessions([1, 2]),
     "call_counts": lambda store: store.call_counts(1),
     "allowed": lambda store: store.allowed(1, "toolu_1"),
     "take_slot": lambda store: store.take_slot(
