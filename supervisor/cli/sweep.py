@@ -59,6 +59,8 @@ def _lines(done: "SweepSummary") -> Iterator[str]:
         lines.append(f"Messages of {cycles} archived ({decimal(done.archived_bytes)} written).")
     if done.pruned_cycles:
         lines.append(f"Records of {words.several(done.pruned_cycles, 'cycle')} pruned; their totals stay.")
+    if done.pruned_deliveries:
+        lines.append(f"{words.several(done.pruned_deliveries, 'notification')} of long ago forgotten.")
     yield from lines or ["Nothing to do."]
 
 

@@ -1,4 +1,4 @@
-"""Let go of what is past its retention: messages, then records, then archives. Writes the store and files. For sweep.
+"""Let go of what is past its retention: messages, records, what was told, archives. Writes the store and files.
 
 By age, and by size where a limit is set: then the oldest cycles go first until the rest is below it. What a cycle holds
 in the database is measured by ``store.retention``; an archive is as large as its file.
@@ -67,6 +67,15 @@ def prune_records(settings: Settings, store: Store, *, now: dt.datetime) -> Iter
             logger.warning("A cycle was gone on from while it was pruned", extra={"cycle": cycle.id})
             continue
         yield written
+
+
+def prune_deliveries(settings: Settings, store: Store, *, now: dt.datetime) -> Iterator[int]:
+    """Remove what people were told, as long after that as records are kept, each time giving back how many."""
+    # What was told is known for as long as it is not to be told again.
+    repeat = dt.timedelta(minutes=settings.notify.repeat_minutes)
+    over_since = now - max(repeat, dt.timedelta(days=settings.retention.records_days))
+    while pruned := gently(store.prune_deliveries, over_since=over_since):
+        yield pruned
 
 
 def prune_archives(settings: Settings, *, now: dt.datetime) -> Iterator[Path]:

@@ -14,7 +14,13 @@ from pathlib import Path
 
 from supervisor.climb.gently import gently
 from supervisor.climb.leftovers import remove_leftovers
-from supervisor.climb.retire import archive_messages, measure_cycles, prune_archives, prune_records
+from supervisor.climb.retire import (
+    archive_messages,
+    measure_cycles,
+    prune_archives,
+    prune_deliveries,
+    prune_records,
+)
 from supervisor.errors import OpsladderError
 from supervisor.settings import Settings
 from supervisor.store import Store
@@ -36,6 +42,7 @@ class SweepSummary:
     archived_cycles: int = 0
     archived_bytes: int = 0
     pruned_cycles: int = 0
+    pruned_deliveries: int = 0
     removed_archives: int = 0
     removed_files: int = 0
 
@@ -91,6 +98,8 @@ def _archive(settings: Settings, store: Store, now: dt.datetime) -> Iterator[Swe
 def _prune(settings: Settings, store: Store, now: dt.datetime) -> Iterator[SweepSummary]:
     for written in prune_records(settings, store, now=now):
         yield SweepSummary(pruned_cycles=1, archived_cycles=1 if written else 0, archived_bytes=written)
+    for pruned in prune_deliveries(settings, store, now=now):
+        yield SweepSummary(pruned_deliveries=pruned)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, delete, func, insert, or_, select, text, update
 
 from supervisor.decide.telling import HELD_BACK, Earlier, Message, judge, message, with_held_back
 from supervisor.model.cycle import EventKind
@@ -30,6 +30,7 @@ _FIRST_LOOK_BACK = 50_000
 _BATCH = 200
 _OF_TOPIC = 500
 _AT_ONE_TIME = 1_000
+_PRUNED_AT_ONCE = 200
 
 _LOCK = text("SELECT pg_advisory_xact_lock(4712, 0)")
 # Kept with the tallies: it counts events. Not one of those that are shown, and not an offset into anything else.
@@ -130,6 +131,15 @@ class Deliveries:
         statement = select(DELIVERIES).order_by(DELIVERIES.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
             return [_delivery_of(row) for row in connection.execute(statement).mappings()]
+
+    def prune_deliveries(self, *, over_since: datetime) -> int:
+        """Remove some of the messages that were settled before then, and say how many. None is told again by that."""
+        settled = sorted(frozenset(DeliveryStatus) - {DeliveryStatus.WAITING})
+        # By the time of the next try, as in ``told_since``: of what is settled that is when it was.
+        old = DELIVERIES.c.status.in_(settled), DELIVERIES.c.next_try_at < over_since
+        some = select(DELIVERIES.c.id).where(*old).limit(_PRUNED_AT_ONCE)
+        with self._database.writing() as connection:
+            return connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(some))).rowcount
 
 
 def _collect(

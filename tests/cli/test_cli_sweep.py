@@ -20,6 +20,7 @@ NOTHING = {
     "pruned_cycles": 0,
     "removed_archives": 0,
     "removed_files": 0,
+    "pruned_deliveries": 0,
 }
 
 

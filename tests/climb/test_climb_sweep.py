@@ -19,8 +19,10 @@ from supervisor.climb.archive_file import archive_path
 from supervisor.climb.files import handoff_dir, stream_path
 from supervisor.climb.sweep import SweepSummary, sweep
 from supervisor.errors import NotFound, OpsladderError
-from supervisor.model.cycle import CycleStatus
+from supervisor.model.cycle import CycleStatus, EventKind, NewEvent
+from supervisor.model.delivery import DeliveryStatus
 from supervisor.model.permission import Decision, ToolCall, Verdict
+from supervisor.model.report import Level
 from supervisor.model.session import CostBasis, Session, SessionStatus
 from supervisor.settings import Settings, load_settings
 from supervisor.store import CostBy, Store, open_store, upgrade
@@ -191,6 +193,26 @@ def test_a_cycle_that_waits_or_runs_is_left_alone(tmp_path: Path, in_sqlite: Sto
         if status is not None:
             in_sqlite.finish_cycle(cycle.id, status=status, reason=None, detail=None, now=LONG_AGO)
     assert sweep(settings_at(tmp_path), in_sqlite, now=NOON) == SweepSummary()
+
+
+@pytest.mark.parametrize(("repeat_minutes", "forgotten"), [("60", 1), ("10080", 0)])
+def test_what_was_told_is_forgotten_when_it_may_be_told_again(
+    tmp_path: Path, in_sqlite: Store, repeat_minutes: str, forgotten: int
+) -> None:
+    cycle = begin(in_sqlite, now=NOON)
+    told = NewEvent(kind=EventKind.NOTICE, at=NOON, level=Level.CRITICAL, text="It is down.")
+    in_sqlite.append_events(cycle.id, [told])
+    none = dt.timedelta()
+    in_sqlite.collect_notices(NOON, levels=[Level.CRITICAL], repeat=none, group=none)
+    [sent] = in_sqlite.claim_deliveries(in_sqlite.waiting_deliveries(), until=NOON)
+    in_sqlite.settle_delivery(sent, status=DeliveryStatus.SENT, next_try_at=NOON, sent_at=NOON)
+    settings = settings_at(
+        tmp_path, OPSLADDER_RETENTION__RECORDS_DAYS="2", OPSLADDER_NOTIFY__REPEAT_MINUTES=repeat_minutes
+    )
+
+    assert sweep(settings, in_sqlite, now=NOON + dt.timedelta(days=1)).pruned_deliveries == 0
+    assert sweep(settings, in_sqlite, now=NOON + dt.timedelta(days=3)).pruned_deliveries == forgotten
+    assert len(in_sqlite.deliveries(5)) == 1 - forgotten
 
 
 def test_idle_sessions_and_overdue_questions_expire(tmp_path: Path, in_sqlite: Store) -> None:

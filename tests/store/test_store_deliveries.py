@@ -52,6 +52,18 @@ def test_a_notice_becomes_a_message_once(store: Store) -> None:
     assert len(store.deliveries(100)) == 1
 
 
+def test_what_was_settled_long_ago_is_forgotten_and_not_told_again(store: Store) -> None:
+    sent, failed, waits = collected(store, notice(), notice("no_report"), notice("budget"))
+    for delivery, status in ((sent, DeliveryStatus.SENT), (failed, DeliveryStatus.FAILED)):
+        [claimed] = store.claim_deliveries([delivery], until=NOON + HOUR)
+        assert store.settle_delivery(claimed, status=status, next_try_at=NOON)
+
+    assert store.prune_deliveries(over_since=NOON) == 0
+    assert store.prune_deliveries(over_since=NOON + minutes(10)) == 2
+    assert store.deliveries(100) == [waits]
+    assert collect(store, NOON + minutes(15)) == Collected()
+
+
 def test_before_there_is_anything_there_is_nothing_to_tell(store: Store) -> None:
     assert collect(store) == Collected()
     assert store.waiting_deliveries() == store.deliveries(5) == []
@@ -199,4 +211,5 @@ def test_nothing_that_is_asked_every_few_seconds_reads_a_whole_table(tmp_path: P
             store.told_since(NOON - HOUR)
             [claimed] = store.claim_deliveries([delivery], until=NOON + minutes(2))
             store.settle_delivery(claimed, status=DeliveryStatus.SENT, next_try_at=NOON, sent_at=NOON)
+            store.prune_deliveries(over_since=NOON)
         assert whole_tables_read(sent, file) == []
