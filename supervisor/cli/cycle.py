@@ -9,7 +9,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,10 +126,20 @@ async def climb_once(
                 retry_of=options.retry_of,
                 by=options.by,
             )
-            return await run_cycle(ladder, request, warm=warm, stop=stop)
+            async with _telling(settings, ladder):
+                return await run_cycle(ladder, request, warm=warm, stop=stop)
         finally:
             if warm is not None:
                 await warm.end(settings.claude.end_grace_seconds)
+
+
+def _telling(settings: Settings, ladder: "Ladder") -> AbstractAsyncContextManager[None]:
+    """Tell people what they have to know while the cycle goes on."""
+    if not settings.tells_anyone:
+        return nullcontext()
+    from supervisor.notify.meanwhile import telling
+
+    return telling(settings, ladder.store)
 
 
 async def _boot_ahead(settings: Settings, runtime: Runtime, tier: int, dry_run: bool) -> Launched | None:
@@ -167,5 +177,7 @@ def _signals_ask(stop: StopRequest) -> Iterator[None]:
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from supervisor.climb.ladder import Ladder
 
     Climb = Callable[[Watch], Chain]
