@@ -56,7 +56,7 @@ def run_one(config: Path | None, options: CycleOptions) -> int:
 
 
 def climb_and_tell(settings: Settings, options: CycleOptions, trigger: Trigger = Trigger.MANUAL) -> Chain:
-    """One cycle with someone watching; whoever has to know of it is told at its end."""
+    """One cycle with someone watching; whoever has to know of something is told meanwhile, and at its end."""
     chain = show_while(options.as_json, lambda watch: asyncio.run(climb_once(settings, options, trigger, watch=watch)))
     if settings.tells_anyone:
         from supervisor.notify import deliver_after_cycle

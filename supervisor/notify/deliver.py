@@ -1,6 +1,6 @@
 """Make messages of the notices on record, send what is due, and record what became of it. Does I/O.
 
-Called in a thread from the daemon every few seconds, and from `opsladder cycle` at its end. Nothing here can hold up or
+Called in a thread every few seconds, from the daemon and while `opsladder cycle` runs. Nothing here can hold up or
 fail a cycle: a message waits on record until it is sent or given up.
 
 A message is claimed by compare-and-set before it is sent, so of several processes one sends it, once for each attempt.
