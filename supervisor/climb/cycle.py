@@ -106,6 +106,9 @@ async def _climb(
                 since=await insist(patience, _since, ladder, step, parent),
             )
             usable = warm if warm is not None and _fits(warm, step, cycle) else None
+            if warm is not None and usable is None:
+                # It was told nothing, so it has nothing to tidy up.
+                await warm.end(0)
             await run_session(
                 ladder, cycle, step, prompt=prompt, parent=parent, warm=usable, stop=stop, limits=policy.budget
             )
@@ -165,7 +168,9 @@ async def _break_off(ladder: Ladder, cycle: Cycle, error: BaseException) -> None
 
 
 def _fits(warm: Launched, step: RunTier, cycle: Cycle) -> bool:
-    return step.continuity.kind is ContinuityKind.FRESH and warm.tier == step.tier and warm.dry_run == cycle.dry_run
+    """Whether a CLI that was booted for a new conversation can do this: what is handed off stands in the prompt."""
+    is_new = step.continuity.kind is not ContinuityKind.RESUME
+    return is_new and warm.tier == step.tier and warm.dry_run == cycle.dry_run
 
 
 def _hand_off(ladder: Ladder, cycle: Cycle, step: RunTier, cooling: list[str], now: dt.datetime) -> str:
