@@ -200,8 +200,8 @@ def _too_often(last: Session) -> Finish:
     return Finish(
         status=CycleStatus.FAILED,
         reason=_name(last.failure),
-        detail=_detail(last, f"was cut off again, and had been gone on with {last.resumes} times before. It is left")
-        + f" there: `opsladder retry {last.id}` goes on with it.",
+        detail=_detail(last, f"was cut off again, and had been gone on with {last.resumes} times before")
+        + f" It is left there: `opsladder retry {last.id}` goes on with it.",
         tell=True,
     )
 

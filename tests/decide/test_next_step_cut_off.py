@@ -7,6 +7,7 @@ from make import NOW, a_chain, a_session, policy, surroundings
 
 from supervisor.decide.cut_off import has_to_go_on
 from supervisor.decide.next_step import next_step
+from supervisor.model.cycle import CycleStatus
 from supervisor.model.guarding import ApprovalStatus, SwitchState
 from supervisor.model.outcome import Failure
 from supervisor.model.session import ContinuityKind, Reason, SessionStatus, ToolCalls
@@ -55,6 +56,16 @@ def test_a_run_that_was_cut_off_goes_on_in_its_own_conversation_and_is_counted(s
 def test_going_on_is_bounded_per_tier_and_a_higher_tier_starts_counting_anew():
     assert ask(cut(ONE, resumes=4)).resumes == 5
     assert ask(replace(ONE, resumes=5)).resumes == 0
+
+
+def test_who_reads_of_a_run_that_was_cut_off_too_often_learns_why_and_what_to_do():
+    step = ask(cut(ONE, resumes=5, detail="The run used up its turns."))
+
+    assert (step.status, step.reason, step.tell) == (CycleStatus.FAILED, "interrupted", True)
+    assert step.detail == (
+        "Tier 1 was cut off again, and had been gone on with 5 times before. The run used up its turns. "
+        f"It is left there: `opsladder retry {ONE.id}` goes on with it."
+    )
 
 
 def test_a_session_that_expired_while_it_waited_is_handed_on():

@@ -5,12 +5,23 @@ from typing import Annotated
 
 import typer
 
-from supervisor.cli.commands.base import AsJson, Config, Verbose, app
+from supervisor.cli.commands.base import (
+    AsJson,
+    Command,
+    Config,
+    CycleAsJson,
+    RecordId,
+    Verbose,
+    app,
+    complete_schedule,
+    one_of,
+)
 from supervisor.cli.exits import exit_with
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(ctx: typer.Context, wanted: bool) -> None:
+    # A shell that asks for completions also parses the words before the cursor.
+    if wanted and not ctx.resilient_parsing:
         from supervisor import __version__
 
         typer.echo(f"opsladder {__version__}")
@@ -26,27 +37,40 @@ def top(
     """Nothing of its own: options before the command."""
 
 
-@app.command(short_help="Write a configuration to start from.")
+@app.command(cls=Command, short_help="Write a configuration to start from.")
 def init(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to write; here if not given.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Where to write; made if it is not there. Default: here.", show_default=False
+        ),
     ] = Path(),
-    prompts: Annotated[bool, typer.Option("--prompts", help="Also copy the prompts, to make them your own.")] = False,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Also copy the prompts into DIR/prompts, to make them your own.")
+    ] = False,
 ) -> None:
-    """Write a commented configuration, model table and environment description to start from. Never overwrites."""
+    """Write files to start from: opsladder.toml with every setting, its default and why, models.toml with context
+    windows and prices, and environment.md, in which you describe what there is to look after.
+
+    A file that is already there is kept as it is, so it can be run again. Nothing is started.
+    """
     with exit_with():
         from supervisor.cli.init import write_start
 
         write_start(directory, prompts=prompts)
 
 
-@app.command()
+@app.command(cls=Command, short_help="Check everything a cycle needs, changing nothing.")
 def doctor(config: Config = None, as_json: AsJson = False) -> None:
-    """Check everything a cycle needs, changing nothing. Exit 1 if a cycle would fail.
+    """Check everything a cycle needs, and say for each finding what to do about it.
 
     Looks at the configuration and its rules, the Claude CLI and its abilities, credentials, prompts, database,
-    directories, schedules and what waits for a person, and measures the fixed size of an API call against a scripted
-    API on this machine.
+    directories, disk space, schedules and firings, addresses of messages, installed units, and what waits for a
+    person. It measures the fixed size of an API call and lets the guard refuse a forbidden one, both on the real CLI
+    with a scripted API on this machine.
+
+    Nothing is changed, nobody is told, nothing is spent. That credentials are there is seen; whether they are valid
+    is not.
     """
     with exit_with():
         from supervisor.cli.doctor import examine
@@ -54,28 +78,42 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
         raise typer.Exit(examine(config, as_json=as_json))
 
 
-@app.command(short_help="Watch an incident climbed with a scripted model, at no cost.")
+@app.command(cls=Command, short_help="Watch an incident climbed with a scripted model, at no cost.")
 def demo(verbose: Verbose = False) -> None:
-    """Climb a whole incident on the real Claude CLI with a scripted model. No key, no configuration, no cost."""
+    """Climb a whole incident on the real Claude CLI with a scripted model: tier 1 finds a broken web service, tier 2
+    cannot mend it, tier 3 does.
+
+    The service and the records are in a throw-away directory, gone at the end. No key is used, no money is spent, and
+    what is configured is not looked at, except OPSLADDER_CLAUDE__BIN.
+    """
     with exit_with():
         from supervisor.cli.rehearse import run_demo
 
         raise typer.Exit(run_demo(verbose=verbose))
 
 
-@app.command(short_help="Run your own ladder with a scripted model, at no cost.")
+@app.command(cls=Command, short_help="Run your own ladder with a scripted model, at no cost.")
 def rehearse(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A scenario file, or demo, healthy, unresolved, endless.")
+        str,
+        typer.Argument(
+            metavar="SCENARIO",
+            help="What the model says: demo, healthy, unresolved or endless, which are shipped, or a TOML file.",
+            autocompletion=one_of("demo", "endless", "healthy", "unresolved"),
+        ),
     ],
     config: Config = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would have run.")] = False,
-    as_json: AsJson = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Refuse whatever does more than read; say what would have run.")
+    ] = False,
+    as_json: CycleAsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run your own ladder, prompts and rules on the real CLI with a scripted model, at no cost.
+    """Run your own tiers, prompts, rules and limits on the real Claude CLI, with a model that follows a script.
 
-    The records go to a throw-away database; tool calls of the scenario really run, in the working directory.
+    The guard decides as it would on duty, and what it lets through really runs: for a shipped scenario at a small web
+    service in a throw-away directory, for a file of yours in claude.work_dir. Records go to a throw-away database, so
+    nobody is told and no cooldown or budget of yours is used; where a cycle would pause, the rehearsal ends.
     """
     with exit_with():
         from supervisor.cli.rehearse import run_rehearsal
@@ -83,37 +121,61 @@ def rehearse(
         raise typer.Exit(run_rehearsal(scenario, config, dry_run=dry_run, as_json=as_json, verbose=verbose))
 
 
-@app.command()
+@app.command(cls=Command, short_help="Run one cycle now: for cron, timers and people.")
 def cycle(
     schedule: Annotated[
-        str | None, typer.Argument(metavar="SCHEDULE", help="Which schedule; the first one if not given.")
+        str | None,
+        typer.Argument(
+            metavar="SCHEDULE",
+            help="Whose cycle, by its name in [[schedules]]. Default: the first one.",
+            autocompletion=complete_schedule,
+        ),
     ] = None,
     config: Config = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Change nothing, run no higher tier; say what would have run.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Refuse whatever does more than read, run no higher tier, and say what would have run. On without "
+            "it where escalation.dry_run is set.",
+        ),
     ] = False,
     max_tier: Annotated[
-        int | None, typer.Option("--max-tier", min=1, metavar="N", help="Do not climb above this tier.")
+        int | None,
+        typer.Option(
+            "--max-tier", min=1, metavar="N", help="Do not climb above this tier. Default: escalation.max_tier."
+        ),
     ] = None,
-    start_tier: Annotated[int, typer.Option("--start-tier", min=1, metavar="N", help="Begin with this tier.")] = 1,
+    start_tier: Annotated[
+        int, typer.Option("--start-tier", min=1, metavar="N", help="Begin with this tier; not above the highest.")
+    ] = 1,
     prompt: Annotated[
-        str, typer.Option("--prompt", metavar="TEXT", help="Something to tell the first tier.", show_default=False)
+        str,
+        typer.Option(
+            "--prompt", metavar="TEXT", help="Something to tell the first tier that runs.", show_default=False
+        ),
     ] = "",
     fresh_session: Annotated[
         bool, typer.Option("--fresh-session", help="Resume nothing: hand every tier its context in writing.")
     ] = False,
     approve_budget: Annotated[
         bool,
-        typer.Option("--approve-budget", help="Go on although a budget is used up: as much again may be spent."),
+        typer.Option(
+            "--approve-budget",
+            help="Go on although the budget of the cycle or day is used up: as much again may be spent.",
+        ),
     ] = False,
-    as_json: AsJson = False,
+    as_json: CycleAsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run one cycle now. For cron, systemd timers and people.
+    """Run one cycle of a schedule: tier 1 looks, higher tiers repair if it asks for them and the rules allow it.
 
-    A paused cycle of the schedule comes first: it goes on if what it waits for has come, else this one is skipped.
+    It first settles what a killed supervisor left behind. Then a paused cycle of the schedule comes first: it goes on
+    as it was begun (of the options here only --fresh-session, --approve-budget, --json and --verbose hold for it), or
+    if it still waits, this one is skipped. It never runs beside another cycle of the same schedule. People are
+    told what they have to know meanwhile.
 
-    Exit: 0 settled · 1 failed · 2 usage or configuration · 3 needs a person · 4 paused · 5 skipped.
+    Ctrl-C or SIGTERM ends the CLI with all it started; the next cycle of the schedule goes on where it stopped.
     """
     with exit_with():
         from supervisor.cli.cycle import CycleOptions, run_one
@@ -136,12 +198,15 @@ def cycle(
         )
 
 
-@app.command(short_help="Run the service: schedules, recovery, sweep, metrics.")
+@app.command(cls=Command, short_help="Run the service: schedules, recovery, sweep, metrics.")
 def run(config: Config = None) -> None:
-    """Run the service in the foreground: schedules, recovery, sweep, messages, metrics.
+    """Run the service in the foreground until a signal ends it: it starts cycles by their schedules, goes on with what
+    was cut off or waited, sweeps every five minutes, tells people, and serves /metrics, /healthz and /readyz on [web].
 
-    SIGTERM lets running cycles end within service.drain_seconds, then interrupts them so that they can be gone on with;
-    a second one does not wait. SIGHUP reads the configuration again. Example: opsladder systemd install
+    SIGTERM or Ctrl-C lets running cycles end within service.drain_seconds, then interrupts them so that they can be
+    gone on with; a second one does not wait. SIGHUP reads the configuration again; a bad one is refused and the old one
+    stays. It logs to standard error, and prints nothing. There is one service for each state directory; one-shot
+    commands can be used beside it.
     """
     with exit_with():
         from supervisor.cli.run import serve
@@ -149,21 +214,21 @@ def run(config: Config = None) -> None:
         serve(config)
 
 
-@app.command(short_help="Run a record's tier again and go on from there.")
+@app.command(cls=Command, short_help="Run the tier of a record again and go on from there.")
 def retry(
-    record: Annotated[int, typer.Argument(metavar="ID", help="The session record.")],
+    record: RecordId,
     config: Config = None,
     fresh_session: Annotated[
         bool, typer.Option("--fresh-session", help="Resume nothing: hand every tier its context in writing.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: CycleAsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run a record's tier again, in its own conversation where that can be resumed, and go on from there.
+    """Run a record's tier again, in its own conversation where that can be resumed, and climb on from there.
 
-    It is a cycle of its own. What had been built on the record stays readable, but nothing goes on from it any more.
-
-    Exit codes are those of `cycle`.
+    It is a cycle of its own, with the schedule, the highest tier and the dry run of the one it comes from; it takes the
+    place of a paused cycle of that schedule. What had been built on the record stays readable, but nothing goes on
+    from it any more. A record that still runs is refused.
     """
     with exit_with():
         from supervisor.cli.retry import Retry
@@ -173,15 +238,12 @@ def retry(
         raise typer.Exit(run_again(config, asked))
 
 
-@app.command(short_help="End a running record and its processes.")
-def stop(
-    record: Annotated[int, typer.Argument(metavar="ID", help="The session record.")],
-    config: Config = None,
-    as_json: AsJson = False,
-) -> None:
+@app.command(cls=Command, short_help="End a running record and its processes.")
+def stop(record: RecordId, config: Config = None, as_json: AsJson = False) -> None:
     """End a running record with its whole process tree, and its cycle with it; or end a cycle that waits.
 
-    Nothing goes on from it by itself; `opsladder retry ID` does.
+    Whoever runs the record, a service or another terminal, is asked through the database to end it, and this command
+    waits until that is done. Nothing goes on from it by itself; `opsladder retry ID` does.
     """
     with exit_with():
         from supervisor.cli.stop import stop as end_record
