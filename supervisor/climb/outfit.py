@@ -48,5 +48,5 @@ def prepare_state(settings: Settings) -> None:
 async def find_runtime(settings: Settings) -> Runtime:
     """The CLI a cycle will use, and what it can do."""
     binary = find_binary(settings.claude.bin, path_var=settings.agent_env.get("PATH", ""), base_dir=settings.base_dir)
-    cache_file = settings.state.dir / "probe.json"
+    cache_file = settings.probe_file
     return cached_runtime(binary, cache_file) or await probe(binary, cache_file=cache_file, env=settings.agent_env)

@@ -10,7 +10,6 @@ from supervisor.store import Store
 from supervisor.store.gauges import UnderWay
 from supervisor.store.tallies import Tally
 
-_PROBE_FILE = "probe.json"
 _UNKNOWN = "unknown"
 
 
@@ -54,5 +53,5 @@ def _claude_version(settings: Settings) -> str:
         binary = find_binary(settings.claude.bin, path_var=path, base_dir=settings.base_dir)
     except ClaudeNotUsable:
         return _UNKNOWN
-    runtime = cached_runtime(binary, settings.state.dir / _PROBE_FILE)
+    runtime = cached_runtime(binary, settings.probe_file)
     return _UNKNOWN if runtime is None else runtime.version

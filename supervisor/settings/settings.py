@@ -124,6 +124,11 @@ class Settings:
         """Where the records are. It may hold a password: for connecting, not for showing."""
         return self.state.database_url.get_secret_value()
 
+    @property
+    def probe_file(self) -> Path:
+        """Where it is kept what the CLI was found to be able to do."""
+        return self.state.dir / "probe.json"
+
     def masker(self) -> Masker:
         """What takes the secrets out of everything that is stored, shown or sent."""
         names = self.guard.mask_names
