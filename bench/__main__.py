@@ -4,11 +4,11 @@ import os
 import platform
 import sys
 
-from bench import calls, guard, ladder, records, recovery, scrape, stream, sweep
+from bench import calls, guard, ladder, records, recovery, scrape, service, stream, sweep
 
 _SHORT = {"ladder": ladder.run, "stream": stream.run, "calls": calls.run, "guard": guard.run, "recovery": recovery.run}
 # These take minutes to prepare, so they are run only when they are named.
-_LONG = {"records": records.run, "scrape": scrape.run, "sweep": sweep.run}
+_LONG = {"records": records.run, "scrape": scrape.run, "service": service.run, "sweep": sweep.run}
 _BENCHMARKS = _SHORT | _LONG
 
 

@@ -38,21 +38,24 @@ logger = logging.getLogger(__name__)
 _TOGETHER = 25
 
 
-async def recover(ladder: Ladder, *, own: Collection[int] | None = None) -> None:
+async def recover(ladder: Ladder, *, left: Collection[int] = ()) -> None:
     """Settle every running cycle whose owner is gone, and clear away the posts of runs that are.
 
-    ``own`` are the cycles that this process runs, if it knows: any other that names it as owner is lost, too.
+    ``left`` are cycles that name this very process as their owner and that nobody in it runs any more.
     """
     await asyncio.to_thread(sweep_posts, guard_places(ladder.settings))
-    lost = await asyncio.to_thread(_lost_cycles, ladder, own)
+    owners = await asyncio.to_thread(ladder.store.owners)
+    lost = [owner for owner in owners if is_gone(owner) or (left and owner == this_process())]
     if not lost:
         return
     # One look for all of them: the dead start nothing any more.
     marks = await asyncio.to_thread(marks_alive)
-    for owner in {owner for _, owner in lost}:
-        cycles = await asyncio.to_thread(_take_over, ladder, owner, own)
+    newest: Cycle | None = None
+    for owner in lost:
+        cycles = await asyncio.to_thread(_take_over, ladder, owner, left)
         for cycle in cycles:
             logger.warning("A cycle lost its supervisor", extra={"cycle": cycle.id, "pid": owner.pid})
+            newest = cycle
         for some in _several(cycles):
             try:
                 await _settle_together(ladder, some, marks, owner)
@@ -62,7 +65,8 @@ async def recover(ladder: Ladder, *, own: Collection[int] | None = None) -> None
                 # One of them cannot be recorded like this, and must not hold up the others.
                 for cycle in some:
                     await _settle_alone(ladder, cycle, marks, owner)
-    await asyncio.to_thread(show_cooldowns, ladder, lost[-1][0].id)
+    if newest is not None:
+        await asyncio.to_thread(show_cooldowns, ladder, newest.id)
 
 
 def _several(cycles: Sequence[Cycle]) -> Iterator[Sequence[Cycle]]:
@@ -152,15 +156,8 @@ def _as_configured(ladder: Ladder, cycle: Cycle) -> CycleRequest:
     )
 
 
-def _lost_cycles(ladder: Ladder, own: Collection[int] | None) -> list[tuple[Cycle, Owner]]:
-    def is_lost(cycle: Cycle, owner: Owner) -> bool:
-        return is_gone(owner) or (own is not None and owner == this_process() and cycle.id not in own)
-
-    return [(cycle, owner) for cycle, owner in ladder.store.running_cycles() if is_lost(cycle, owner)]
-
-
-def _take_over(ladder: Ladder, owner: Owner, own: Collection[int] | None) -> list[Cycle]:
+def _take_over(ladder: Ladder, owner: Owner, left: Collection[int]) -> list[Cycle]:
     """The cycles of a lost owner that are ours from here on; none when another supervisor was faster."""
     if owner == this_process():
-        return [cycle for cycle, whose in _lost_cycles(ladder, own) if whose == owner]
+        return [cycle for cycle, whose in ladder.store.running_cycles() if whose == owner and cycle.id in left]
     return ladder.store.take_over(gone=owner, owner=this_process())

@@ -59,6 +59,11 @@ class Crew:
         return frozenset(self._stops) | {request.schedule for request in self._waiting}
 
     @property
+    def under_way(self) -> frozenset[str]:
+        """The schedules with a cycle under way: from before it begins until after it has ended."""
+        return frozenset(self._stops)
+
+    @property
     def cycles(self) -> frozenset[int]:
         """The cycles under way."""
         return frozenset(self._cycles.values())

@@ -23,11 +23,13 @@ from supervisor.errors import ConfigError, OpsladderError, StoreError, StoreUnav
 from supervisor.model.cycle import Chain, CycleStatus, EventKind, NewEvent, Trigger
 from supervisor.model.report import Level
 from supervisor.notify import check_targets, deliver_due, ping_after
-from supervisor.prompts import Prompts
 from supervisor.service.crew import Crew
+from supervisor.service.descriptors import make_room
 from supervisor.service.listener import listening
+from supervisor.service.lost import left_behind
 from supervisor.service.scheduler import Firing, Scheduler
 from supervisor.service.systemd import Systemd
+from supervisor.service.templates import Templates
 from supervisor.settings import Settings
 from supervisor.store import Store, open_store
 from supervisor.web.app import Service, make_app
@@ -56,6 +58,7 @@ class Daemon:
         self._settings = settings
         self._load = load
         self._systemd = systemd
+        self._templates = Templates()
         self._ending = asyncio.Event()
         self._hurrying = asyncio.Event()
         self._reloading = asyncio.Event()
@@ -66,6 +69,7 @@ class Daemon:
         prepare_state(self._settings)
         self._settings.check_rules()
         await asyncio.to_thread(check_targets, self._settings)
+        make_room(self._settings.service.max_running)
         with _only_one(self._settings), open_store(self._settings.database_url()) as store, self._signals():
             scheduler = Scheduler(self._settings, store, clock=utc_now)
             async with self._serving(store, scheduler), asyncio.TaskGroup() as group:
@@ -118,7 +122,7 @@ class Daemon:
             settings=settings,
             store=store,
             runtime=await find_runtime(settings),
-            prompts=Prompts(settings.prompt_dirs),
+            prompts=self._templates.current(settings.prompt_dirs),
         )
 
     def _request(self, schedule: str, **more: object) -> CycleRequest:
@@ -181,7 +185,7 @@ class Daemon:
             logger.warning("What waits is not looked at", extra={"why": str(error)})
             return
         reap_orphans()
-        await recover(ladder, own=crew.cycles)
+        await recover(ladder, left=await left_behind(store, lambda: crew.under_way))
         known = {schedule.name for schedule in self._settings.schedules}
         for chain in await asyncio.to_thread(store.chains, _PAUSED_LOOKED_AT, CycleStatus.PAUSED):
             schedule = chain.cycle.schedule
@@ -222,6 +226,7 @@ class Daemon:
                 logger.error("The new configuration is refused, the old one stays", extra={"why": str(error)})
             else:
                 self._settings = settings
+                make_room(settings.service.max_running)
                 crew.limit = settings.service.max_running
                 scheduler.reload(settings)
                 logger.info("Reloaded", extra={"schedules": len(settings.schedules)})

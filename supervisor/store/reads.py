@@ -57,6 +57,15 @@ class Reads:
             now = database_now(connection)
             return [(cycle_of(row), owner_of(row, now)) for row in connection.execute(statement).mappings()]
 
+    def owners(self) -> list[Owner]:
+        """The processes that run cycles, each once and with its newest heartbeat."""
+        columns = CYCLES.c.owner_host, CYCLES.c.owner_pid, CYCLES.c.owner_started
+        beat = func.max(CYCLES.c.heartbeat_at).label("heartbeat_at")
+        statement = select(*columns, beat).where(RUNNING).group_by(*columns)
+        with self._database.reading() as connection:
+            now = database_now(connection)
+            return [owner_of(row, now) for row in connection.execute(statement).mappings()]
+
     def chain(self, cycle_id: int) -> Chain:
         """A cycle with all its sessions."""
         with self._database.reading() as connection:

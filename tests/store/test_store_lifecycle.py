@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
@@ -97,6 +98,28 @@ def test_only_the_owner_of_a_cycle_keeps_it_alive(store: Store) -> None:
     assert store.beat(cycle.id, owner=OWNER).id == cycle.id
     with pytest.raises(Conflict, match="no longer run by this process"):
         store.beat(cycle.id, owner=OTHER)
+
+
+def test_an_owner_of_several_cycles_is_named_once_with_its_newest_heartbeat(store: Store) -> None:
+    silent, beaten = begin(store), begin(store, "nightly")
+    begin(store, "others", owner=OTHER)
+
+    def silent_for() -> dict[int, timedelta]:
+        return {cycle.id: owner.silent_for or timedelta() for cycle, owner in store.running_cycles()}
+
+    while silent_for()[silent.id] < timedelta(milliseconds=10):
+        # Until the clock of the database can tell the two apart.
+        pass
+    store.beat(beaten.id, owner=OWNER)
+
+    found = {owner: owner.silent_for for owner in store.owners()}
+
+    assert sorted(owner.pid for owner in found) == sorted([OWNER.pid, OTHER.pid])
+    after = silent_for()
+    assert found[OWNER] <= after[beaten.id] < after[silent.id]
+    store.finish_cycle(silent.id, status=CycleStatus.HEALTHY, reason=None, detail=None, now=NOON)
+    store.finish_cycle(beaten.id, status=CycleStatus.HEALTHY, reason=None, detail=None, now=NOON)
+    assert store.owners() == [OTHER]
 
 
 def test_the_cycles_of_an_owner_are_taken_over_once(store: Store) -> None:

@@ -209,6 +209,7 @@ QUESTIONS = {
     "session": lambda store: store.session(1),
     "cycle": lambda store: store.cycle(1),
     "running_cycles": lambda store: store.running_cycles(),
+    "owners": lambda store: store.owners(),
     "chain": lambda store: store.chain(1),
     "chain_of": lambda store: store.chain_of(1),
     "children": lambda store: store.children(1),
