@@ -48,16 +48,15 @@ def launch(desk: Desk, call: Call, place: Place) -> None:
             desk.report(call, place)
         return
     head = call.words[0]
-    name = head.text.rpartition("/")[2]
+    name, from_nowhere_known, runner = _program(head.text)
     if place.depth > _DEPTH_LIMIT:
         raise Unreadable(OpaqueKind.TOO_DEEP, joined(call.words).text, "it is wrapped too many times")
-    if not head.static or not name:
+    if head.dynamic or head.glob or head.splits or not name:
         raise Unreadable(
             OpaqueKind.VARIABLE_COMMAND, joined(call.words).text, "which program runs is only known at run time"
         )
-    if _from_nowhere_known(head.text):
+    if from_nowhere_known:
         raise Unreadable(OpaqueKind.SCRIPT_FILE, joined(call.words).text, "it runs a file that was not read")
-    runner = _runner(name)
     if runner is None:
         desk.report(call, place)
     else:
@@ -65,13 +64,11 @@ def launch(desk: Desk, call: Call, place: Place) -> None:
 
 
 @lru_cache(maxsize=512)
-def _from_nowhere_known(path: str) -> bool:
-    return (_LOADER.fullmatch(path.rpartition("/")[2]) or _UNSAFE_PATH.fullmatch(path)) is not None
-
-
-@lru_cache(maxsize=512)
-def _runner(name: str) -> _Runner | None:
-    return _RUNNERS.get(name) or (run_interpreter if is_interpreter(name) else None)
+def _program(path: str) -> tuple[str, bool, _Runner | None]:
+    """The name of a program, whether it comes from a place nobody knows, and what runs what it starts in turn."""
+    name = path.rpartition("/")[2]
+    unsafe = (_LOADER.fullmatch(name) or _UNSAFE_PATH.fullmatch(path)) is not None
+    return name, unsafe, _RUNNERS.get(name) or (run_interpreter if is_interpreter(name) else None)
 
 
 def _run_eval(desk: Desk, call: Call, place: Place) -> None:

@@ -4,16 +4,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from supervisor.model.reading import OpaqueKind
-from supervisor.shell.pieces import RawWord, text_of
-from supervisor.shell.scan import Scanner
+from supervisor.model.reading import OpaqueKind, Word
+from supervisor.shell.pieces import RawWord, literal_word, plain_word, text_of
+from supervisor.shell.scan import ARGUMENTS, Scanner
 from supervisor.shell.unreadable import Unreadable
 
 _BLANK = re.compile(r"(?:[ \t]|\\\n)*")
-_REDIRECT = re.compile(r"([0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})?(&>>|&>|<<<|<<-?|<&|>&|>>|>\||<>|<|>)")
+# A number right before &> is no descriptor but an argument.
+_REDIRECT = re.compile(r"(?:([0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})(?!&))?(&>>|&>|<<<|<<-?|<&|>&|>>|>\||<>|<|>)")
 _MAY_REDIRECT = frozenset("<>&{0123456789")
 _MAY_BE_NO_WORD = _MAY_REDIRECT | frozenset("|;()\n#")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[([A-Za-z0-9_@*+-]*)\])?\+?=")
+# A program and its first arguments, as far as they stand for exactly themselves. Like ``ARGUMENTS``, only of ASCII.
+_PLAIN = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_./-]*+(?=[ \t\n;|&)]|\Z)"
+    r"(?:[ \t]++[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*+(?=[ \t\n;|&)]|\Z))*+"
+)
 DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 
 
@@ -42,6 +48,17 @@ class SimpleCommand:
     first: str = ""  # the first word as it is written
 
 
+def plain_words(scanner: Scanner, start: int, end: int) -> tuple[Word, ...] | None:
+    """The words of a command that is nothing but words, and these nothing but their text; ``None`` for any other."""
+    texts = scanner.plain.get((start, end))
+    if texts is None:
+        found = _PLAIN.match(scanner.source, start)
+        if found is None or found.end() != end:
+            return None
+        texts = found[0].split()
+    return tuple([plain_word(text) for text in texts])
+
+
 def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, RawWord]) -> SimpleCommand:
     """Read the source from start to end as one simple command, and refuse if it is not exactly one.
 
@@ -49,7 +66,7 @@ def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, Raw
     """
     source = scanner.source
     command = SimpleCommand()
-    position = _skip(source, start, end)
+    position = _beginning(scanner, start, end, command)
     while position < end:
         redirect = _REDIRECT.match(source, position) if source[position] in _MAY_REDIRECT else None
         if redirect and not (redirect.group(2) in ("<", ">") and source.startswith("(", redirect.end())):
@@ -68,19 +85,31 @@ def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, Raw
     return command
 
 
+def _beginning(scanner: Scanner, start: int, end: int, command: SimpleCommand) -> int:
+    """Take an ordinary program and the words behind it, if the command begins with one; returns where they end."""
+    plain = _PLAIN.match(scanner.source, start)
+    if plain and plain.end() <= end:
+        texts = plain[0].split()
+        if texts[0] not in DECLARATIONS:
+            command.first = texts[0]
+            command.words = [literal_word(text) for text in texts]
+            return _skip(scanner.source, _arguments(scanner, plain.end(), end, command), end)
+    return _skip(scanner.source, start, end)
+
+
 def _arguments(scanner: Scanner, position: int, end: int, command: SimpleCommand) -> int:
     """Take the words that follow, up to where something else than a word may stand; returns where that is."""
-    source, words, read = scanner.source, command.words, scanner.words
+    source, words = scanner.source, command.words
     while position < end:
-        if source[position] == " ":
-            position += 1
-        # Nearly all have been read already, and stand one blank apart.
-        word = read.get(position)
-        if word is None or position >= end or source[position] in _MAY_BE_NO_WORD:
-            position = _skip(source, position, end)
-            if position == end or source[position] in _MAY_BE_NO_WORD:
-                break
-            word = scanner.word(position)
+        several = ARGUMENTS.match(source, position)
+        if several and several.end() <= end:
+            words += [literal_word(text) for text in several[0].split()]
+            position = several.end()
+            continue
+        position = _skip(source, position, end)
+        if position == end or source[position] in _MAY_BE_NO_WORD:
+            break
+        word = scanner.word(position)
         if not word.size:
             break
         words.append(word)

@@ -2,8 +2,9 @@
 
 Tree-sitter's bash grammar is lenient inside words, conditions, redirections and here-documents, and there it can read a
 text other than bash does without saying so. So it only sees an outline of the same length, in which every word that is
-not plain is a row of ``W``, comments and here-documents are blanks, sums are ones and every redirection is the simplest
-of its kind. What remains is structure.
+not plain is a row of ``W``, and so are the arguments of a command that stand side by side, together with the blanks
+between them; comments and here-documents are blanks, sums are ones and every redirection is the simplest of its kind.
+What remains is structure.
 """
 
 import re
@@ -12,6 +13,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _STARTS_AGAIN = frozenset({"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "{", "}"})
 _HEADS = frozenset({"for", "select", "case", "function"})
 RESERVED = _STARTS_AGAIN | _HEADS | {"in", "!", "[[", "]]"}
+NEVER_PLAIN = RESERVED | {"time"}  # words that make more of a command than a program and its arguments
 _TIMED = re.compile(r"time[ \t]+[^-\s;&|)#]")
 _IN_CONDITION = frozenset({"==", "!=", "=~", "=", "!", "]]"})
 
@@ -27,6 +29,10 @@ class Outline:
         self._target = False
         self.in_arguments = False  # an ordinary command has begun, and the next word is one of its arguments
         self.open_cases = 0
+
+    def starts_command(self) -> bool:
+        """Whether the next word is the first one of a command."""
+        return self._first == "" and not self._in_condition and not self._target
 
     def fill(self, start: int, end: int, character: str) -> None:
         self._patches.append((start, end, character))

@@ -13,6 +13,8 @@ from supervisor.shell.pieces import Piece, RawWord, literal_word, text_of
 from supervisor.shell.unreadable import Unreadable
 
 _LITERAL = re.compile(r"[^ \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]+")
+# A word that is wholly in one pair of quotes, in which nothing else has a meaning.
+_IN_QUOTES = re.compile(r"""'([^']*+)'(?=[ \t\n|&;()]|\Z)|"([^\\"$`\x00\r]*+)"(?=[ \t\n|&;()]|\Z)""")
 _IN_DOUBLE = re.compile(r"[^\\\"$`\x00\r]+")
 _IN_BODY = re.compile(r"[^\\$`\x00\r]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -101,6 +103,10 @@ class WordScanner(ABC):
             position = plain.end()
             if position == size or source[position] in " \t\n|&;()":
                 return literal_word(plain.group())
+        else:
+            quoted = _IN_QUOTES.match(source, start)
+            if quoted:
+                return _quoted_word(quoted)
         word = RawWord(pieces=[Piece(plain.group())] if plain else [])
         while position < size:
             plain = _LITERAL.match(source, position)
@@ -296,3 +302,12 @@ class WordScanner(ABC):
         return Unreadable(
             OpaqueKind.CONTROL_CHARACTER, text_of(self.source[start:end]), "a control character stands in it"
         )
+
+
+def _quoted_word(found: re.Match[str]) -> RawWord:
+    single, double = found.groups()
+    size = found.end() - found.start()
+    if single is not None:
+        return RawWord(size, [Piece(single, quoted=True)])
+    # As everywhere inside double quotes, that they are there is a piece of its own.
+    return RawWord(size, [Piece("", quoted=True), *([Piece(double, quoted=True)] if double else [])])

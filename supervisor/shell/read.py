@@ -13,6 +13,7 @@ _MOST_COMMANDS = 2_000
 _MOST_SCRIPTS = 300
 _DEEPEST_SCRIPT = 20
 _SHOWN = 200
+_WRAPPER = Role.WRAPPER  # asked for at every command, and an enum is slow to look up in
 
 
 def read_shell(text: str) -> Reading:
@@ -43,23 +44,24 @@ class _Reader:
         self._shells: dict[int, Numbers] = {}
 
     def report(self, call: Call, place: Place, role: Role = Role.PLAIN) -> None:
+        words, assignments, redirects, _ = call
         if len(self.commands) >= _MOST_COMMANDS:
             raise Unreadable(OpaqueKind.TOO_MANY, "", "it holds too many commands")
-        path = call.words[0].text if call.words else ""
-        options, words = options_and_words(call.words[1:])
+        path = words[0].text if words else ""
+        options, others = options_and_words(words[1:])
         command = Command(
             name=path.rpartition("/")[2],
             path=path,
-            argv=call.words,
-            words=words,
+            argv=words,
+            words=others,
             options=options,
-            redirects=call.redirects,
-            assignments=call.assignments,
+            redirects=redirects,
+            assignments=assignments,
             via=place.via,
             host=place.host,
             container=place.container,
             user=place.user,
-            role=Role.CARRIER if role is Role.WRAPPER and _does_something(call, path) else role,
+            role=Role.CARRIER if role is _WRAPPER and _does_something(call, path) else role,
         )
         self.commands.append(command)
 

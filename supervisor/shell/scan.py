@@ -4,11 +4,21 @@ import re
 from dataclasses import dataclass
 
 from supervisor.model.reading import OpaqueKind
-from supervisor.shell.outline import PLAIN, RESERVED, Outline
-from supervisor.shell.pieces import RawWord, literal_word, text_of
+from supervisor.shell.outline import NEVER_PLAIN, PLAIN, Outline
+from supervisor.shell.pieces import RawWord, text_of
 from supervisor.shell.quotes import WordScanner
 from supervisor.shell.unreadable import Unreadable
 
+# Arguments without quotes and expansions, one after another. Only of ASCII, so that whoever splits them at blanks finds
+# no others; each ends where any shell ends it, for the rest of a longer word must never be taken for another one.
+ARGUMENTS = re.compile(
+    r"(?:[ \t]++[!%*+,./0-9:=?@A-Z\[\]^_a-z{}~-][!#%*+,./0-9:=?@A-Z\[\]^_a-z{}~-]*+(?=[ \t\n;|&)]|\Z))++"
+)
+# A whole command of words that stand for exactly themselves, in group 1, and what ends it. The program is in group 2.
+_PLAIN_COMMAND = re.compile(
+    r"[ \t]*+(([A-Za-z_][A-Za-z0-9_-]*+)(?:[ \t]++[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*+)*+)"
+    r"[ \t]*+(?:\n|;(?![;&])|&&|\|\||\|(?![&|]))"
+)
 # Blanks, and the word behind them if it has neither quotes nor expansions; group 1 if it is plain, else group 2.
 _BLANKS_AND_LITERAL = re.compile(
     r"[ \t]*(?:([A-Za-z0-9_-]+)(?=[ \t\n;|&)]|\Z)|([^# \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]"
@@ -41,6 +51,7 @@ class Scanner(WordScanner):
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.bodies: dict[int, RawWord] = {}
+        self.plain: dict[tuple[int, int], list[str]] = {}  # the words of commands that are nothing else, by their span
         self._tokens = 0
 
     def outline(self) -> str:
@@ -107,26 +118,44 @@ class Scanner(WordScanner):
         source, size, nested = self.source, len(self.source), outline is None
         outline = outline or Outline(source)
         announced: list[_Announced] = []
-        words, next_word = self.words, _BLANKS_AND_LITERAL.match
+        next_word, next_arguments = _BLANKS_AND_LITERAL.match, ARGUMENTS.match
         position, depth = start, 0
         while position < size:
-            found = next_word(source, position)
-            position = found.end() if found else position
-            group = found.lastindex if found else None
-            if position == size and not group:
-                break
-            self._tokens += 1
-            if self._tokens > _MOST_TOKENS:
-                raise Unreadable(OpaqueKind.TOO_LONG, text_of(source[start : start + 60]), "it has too many parts")
-            if found and group:
-                text = found[group]
-                word_start = position - len(text)
-                words[word_start] = literal_word(text)
-                # Nearly every word is a plain argument, and of these the outline need not know.
-                if not (group == 1 and outline.in_arguments and text not in RESERVED):
-                    outline.word(word_start, position, text, plain=group == 1)
-                continue
+            if outline.starts_command() and not announced:
+                # Most commands are plain, and leave the outline as they found it.
+                command = _PLAIN_COMMAND.match(source, position)
+                if command and command[2] not in NEVER_PLAIN:
+                    texts = command[1].split()
+                    self.plain[command.span(1)] = texts
+                    self._count(start, len(texts) + 1)
+                    if len(texts) > 1:
+                        outline.fill(command.end(2) + 1, command.end(1), "W")
+                    position = command.end()
+                    continue
+            elif outline.in_arguments:
+                # Most of a script are arguments, of which neither the outline nor this loop need know but the end.
+                arguments = next_arguments(source, position)
+                if arguments:
+                    self._count(start, len(arguments[0].split()))
+                    end = arguments.end()
+                    outline.fill(position + 1, end, "W")
+                    position = end
+                    if position == size:
+                        break
             character = source[position]
+            if character not in "\n;|&)":
+                found = next_word(source, position)
+                position = found.end() if found else position
+                group = found.lastindex if found else None
+                if found and group:
+                    self._count(start, 1)
+                    text = found[group]
+                    outline.word(position - len(text), position, text, plain=group == 1)
+                    continue
+                if position == size:
+                    break
+                character = source[position]
+            self._count(start, 1)
             operator = _OPERATOR.match(source, position) if character in "<>&|;" else None
             if character == "\n":
                 outline.separator()
@@ -170,6 +199,12 @@ class Scanner(WordScanner):
             raise self.broken(start, "a here-document has no body")
         self.leave()
         return position
+
+    def _count(self, start: int, tokens: int) -> None:
+        self._tokens += tokens
+        if self._tokens > _MOST_TOKENS:
+            text = text_of(self.source[start : start + 60])
+            raise Unreadable(OpaqueKind.TOO_LONG, text, "it has too many parts")
 
     def _operator(self, found: re.Match[str], outline: Outline) -> int:
         """A redirection or a separator; returns the position after it."""

@@ -18,6 +18,8 @@ _DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "openssl
 _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
 _READS_INPUT = frozenset({"<", "<>", "<&", "<<", "<<<"})
 _CONDITION = Word(text="[[")
+_SPECIAL = EVALUATES | DECLARATIONS
+_PIPED = {decoded: Feed(source=Source.PIPED, decoded=decoded) for decoded in (False, True)}
 
 
 class Statements:
@@ -26,9 +28,9 @@ class Statements:
     def __init__(self, desk: Desk, place: Place) -> None:
         self.values = dict(place.values)
         self.alone = False
+        self.assigned: list[RawAssignment] = []  # what the last statement did, if it did nothing else
         self._desk = desk
         self._place = place
-        self._assigned: list[RawAssignment] = []
         self._decoded = False
         self._here = place
         self._here_values: dict[str, str] = dict(place.values)
@@ -60,13 +62,24 @@ class Statements:
         program = words[0].text if words else ""
         if program in DECLARATIONS:
             assignments += _declared(words)
-        self._assigned = [] if words or redirects else command.assignments
+        self.assigned = [] if words or redirects else command.assignments
         if program in EVALUATES:
             for problem in evaluated(words, self._place.numbers):
                 self._desk.refuse(OpaqueKind.EVALUATED_VALUE, " ".join(word.text for word in words), problem)
         call = Call(words=words, assignments=tuple(assignments), redirects=redirects, feed=self._feed(redirects, piped))
         self._decoded = (piped and self._decoded) or program.rpartition("/")[2] in _DECODERS
         self._desk.run(call, self._inside())
+
+    def take_plain(self, words: tuple[Word, ...], *, piped: bool) -> bool:
+        """Hand over a command that is nothing but these words; ``False`` if there is more to do about it."""
+        program = words[0].text
+        if program in _SPECIAL:
+            return False
+        self.assigned = []
+        feed = _PIPED[self._decoded] if piped else self._place.feed if self.alone else NO_FEED
+        self._decoded = (piped and self._decoded) or program.rpartition("/")[2] in _DECODERS
+        self._desk.run(Call(words, (), (), feed), self._inside())
+        return True
 
     def expand(self, raw: RawWord) -> None:
         """Read the scripts and sums that run when this word is expanded."""
@@ -106,11 +119,11 @@ class Statements:
 
     def forget(self) -> None:
         """A new statement begins: what the last one assigned no longer matters to ``bind``."""
-        self._assigned = []
+        self.assigned = []
 
     def bind(self, certain: CertainNames, *, in_background: bool) -> None:
         """Remember what the last statement assigned, if it stands on its own and the values are certain."""
-        for assignment in self._assigned:
+        for assignment in self.assigned:
             value = self._value(assignment)
             plain = not assignment.is_array and assignment.subscript is None and not in_background
             if plain and value.static and SAFE_VALUE.fullmatch(value.text) and certain.keeps(assignment.name):
@@ -152,7 +165,7 @@ class Statements:
                 is_text = redirect.operator in ("<<", "<<<")
                 return Feed(source=Source.TEXT, text=redirect.target) if is_text else Feed(source=Source.FILE)
         if piped:
-            return Feed(source=Source.PIPED, decoded=self._decoded)
+            return _PIPED[self._decoded]
         return self._place.feed if self.alone else NO_FEED
 
     def _inside(self) -> Place:

@@ -3,12 +3,18 @@
 import re
 from collections.abc import Iterator
 
-# Each is looked for on its own, by fixed characters: one expression for all tries every one at every place of the text.
+# Each is looked for on its own, by fixed characters: one expression for all tries every one at every place of the text,
+# and takes longer to be made than most texts to be read.
 _UNCERTAIN_WORDS = (
     *("eval", "source", "read", "readarray", "mapfile", "declare", "typeset", "local", "export", "readonly", "unset"),
     *("getopts", "let", "select", "coproc", "wait", "trap", "IFS", "alias", "set", "shopt", "env"),
 )
-_UNCERTAIN = (r"printf\s+-v", r"\(\(", r"\$\[", r"\$\{[^}A-Za-z_#]", r"\.(?:(?<=^\.)|(?<=[\s;&|(]\.))\s")
+_UNCERTAIN_MARKS = ("((", "$[")
+_UNCERTAIN = (
+    (("printf",), r"printf\s+-v"),
+    (("${",), r"\$\{[^}A-Za-z_#]"),
+    ((". ", ".\t", ".\n", ".\r", ".\f", ".\v"), r"\.(?:(?<=^\.)|(?<=[\s;&|(]\.))\s"),
+)
 _SET_BY_SHELL = re.compile(
     r"BASH.*|COMP.*|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HISTCMD|HOSTNAME|HOSTTYPE|LINENO|MACHTYPE|MAPFILE|OLDPWD|OPT.*"
     r"|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|READLINE.*|REPLY|SECONDS|SHELLOPTS|SHLVL|SRANDOM|UID|_"
@@ -34,7 +40,7 @@ class CertainNames:
         if self._hopeless or _SET_BY_SHELL.fullmatch(name) or not (name.isascii() and name.isidentifier()):
             return False
         others = assigned = 0
-        for before, after in self._mentions(name):
+        for before, after in _mentions(name, self._source):
             if before[-1:] == "$" or (before == "${" and after == "}"):
                 continue
             # An option of one letter is no mention: nothing can be assigned to it.
@@ -46,20 +52,27 @@ class CertainNames:
             assigned = _LOOP.findall(self._source).count(name)
         return others == 1 and assigned == 1
 
-    def _mentions(self, name: str) -> Iterator[tuple[str, str]]:
-        """The two characters before and the one after wherever the name stands as a word of its own."""
-        source = self._source
-        start = source.find(name)
-        while start >= 0:
-            end = start + len(name)
-            before, after = source[max(0, start - 2) : start], source[end : end + 1]
-            if not _WORD_CHARACTER.match(after) and not _WORD_CHARACTER.match(before[-1:]):
-                yield before, after
-            start = source.find(name, end)
+
+def _mentions(name: str, source: str) -> Iterator[tuple[str, str]]:
+    """The two characters before and the one after wherever the name stands as a word of its own."""
+    start = source.find(name)
+    while start >= 0:
+        end = start + len(name)
+        before, after = source[max(0, start - 2) : start], source[end : end + 1]
+        if not _WORD_CHARACTER.match(after) and not _WORD_CHARACTER.match(before[-1:]):
+            yield before, after
+        start = source.find(name, end)
 
 
 def _is_hopeless(source: str) -> bool:
     """Whether something in the script may change variables without naming them plainly."""
-    return any(
-        word in source and re.search(rf"{word}(?<!\w{word})\b", source, re.ASCII) for word in _UNCERTAIN_WORDS
-    ) or any(re.search(pattern, source, re.ASCII) for pattern in _UNCERTAIN)
+    for mark in _UNCERTAIN_MARKS:
+        if mark in source:
+            return True
+    for word in _UNCERTAIN_WORDS:
+        if word in source and any(_mentions(word, source)):
+            return True
+    for marks, pattern in _UNCERTAIN:
+        if any(mark in source for mark in marks) and re.search(pattern, source, re.ASCII):
+            return True
+    return False

@@ -11,7 +11,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from supervisor.model.reading import OpaqueKind
-from supervisor.shell.lex import SimpleCommand, lex_command, lex_words
+from supervisor.shell.lex import SimpleCommand, lex_command, lex_words, plain_words
 from supervisor.shell.outline import RESERVED
 from supervisor.shell.pieces import source_of, text_of
 from supervisor.shell.place import Desk, Place
@@ -107,9 +107,8 @@ class _Walk:
                 raise self._astray(node)
             reach = end if index == last else None
             if kind in _SIMPLE:
-                self._statements.forget()
                 self._simple(start, reach or position, piped=piped)
-                if row == "program":
+                if row == "program" and self._statements.assigned:
                     follows = children[index + 1].type if index != last else "\n"
                     self._statements.bind(self._certain, in_background=follows == "&")
             else:
@@ -164,6 +163,9 @@ class _Walk:
             self._tail(node, end)
 
     def _simple(self, start: int, end: int, *, piped: bool) -> None:
+        words = plain_words(self._scanner, start, end)
+        if words is not None and words[0].text not in RESERVED and self._statements.take_plain(words, piped=piped):
+            return
         command = self._lex(start, end)
         if command.first in RESERVED and not command.assignments:
             raise Unreadable(

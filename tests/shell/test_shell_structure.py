@@ -113,6 +113,10 @@ STRUCTURES = {
     "redirection_of_a_loop": ("while a; do b; done < in", ["a", "b", "<in"]),
     "redirection_of_the_last_in_a_list": ("a && b > out", ["a", "b >out"]),
     "redirection_both": ("a &> out", ["a &>out"]),
+    "redirection_both_behind_a_number": ("kill 12&>/dev/null", ["kill 12 &>/dev/null"]),
+    "redirection_both_behind_a_name": ("a {fd}&>>out", ["a {fd} &>>out"]),
+    "redirection_behind_a_longer_word": ("a b2>out c", ["a b2 c >out"]),
+    "redirection_numbered_behind_plain_words": ("a b 2>out c", ["a b c >out"]),
     "redirection_clobbers": ("a >| out", ["a >|out"]),
     "redirection_to_a_variable": ('a > "$x"', ["a ><$x>"]),
     "redirection_named": ("exec {fd}> out", ["exec >out"]),
@@ -129,6 +133,9 @@ STRUCTURES = {
     "sum_alone": ("i=0; ((i++)); a", ["i=0", "a"]),
     "deep": ("if a; then for i in x; do { (b | c); }; done; fi", ["a", "b", "c"]),
     "unicode": ("écho ünï | b", ["écho ünï", "b"]),
+    "reserved_words_as_last_arguments": ("a if done; b esac\nc in }", ["a if done", "b esac", "c in }"]),
+    "blanks_between_plain_words": ("a  b\t c \t;\tb\\\n  c", ["a b c", "b c"]),
+    "comment_behind_plain_words": ("a b#c #d e\nf", ["a b#c", "f"]),
     "lookalike_stays": ("ｒm x", ["ｒm x"]),
 }
 

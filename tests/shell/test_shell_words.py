@@ -51,6 +51,8 @@ WORDS = {
     "braces_without_comma": ("{} {a} a{", ["{}", "{a}", "a{"]),
     "braces_with_a_variable": ("{$x,b}", ["<$x>", "b"]),
     "json_in_quotes": ("'{\"a\": [1, 2]}'", ['{"a": [1, 2]}']),
+    "bytes_that_are_blanks_elsewhere": ("à Å x", ["à", "Å", "x"]),
+    "quotes_side_by_side": ("'a''b' \"a\"'b' 'a'b 'a b' \"c d\"", ["ab", "ab", "ab", "a b", "c d"]),
     "unicode": ("'naïve' \"é$x\"", ["naïve", "<é$x>"]),
 }
 

@@ -5,10 +5,8 @@ its place in the pattern, and that nothing which is only known at run time could
 Generously means that the words of the pattern stand somewhere in the command, in this order, with whatever between.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 
 from supervisor.decide.rules.arguments import Arguments, GivenOption, arguments_of
 from supervisor.decide.rules.checks import CHECKS
@@ -29,16 +27,20 @@ def strictly(
     """Whether the command is nothing else than what the pattern says. ``before`` is the command before it."""
     if not _is_program(pattern, command) or not _worth_a_look(pattern, command):
         return False
-    if steering_assignments(command):
+    if command.assignments and steering_assignments(command):
         return False
     if pattern.rest and not (pattern.words or pattern.known or pattern.forbidden):
-        return all(CHECKS[check](command, before) for check in pattern.checks)
+        return not pattern.checks or _passes(pattern, command, before)
     given = arguments_of(command, {**options, **pattern.known} if pattern.known else options)
     return (
         _words_strictly(pattern, given, standing)
         and _options_strictly(pattern, given)
-        and all(CHECKS[check](command, before) for check in pattern.checks)
+        and (not pattern.checks or _passes(pattern, command, before))
     )
+
+
+def _passes(pattern: CommandPattern, command: Command, before: Command | None) -> bool:
+    return all(CHECKS[check](command, before) for check in pattern.checks)
 
 
 def _is_program(pattern: CommandPattern, command: Command) -> bool:
@@ -71,6 +73,17 @@ def steering_assignments(command: Command) -> list[str]:
     ]
 
 
+def rules_out(pattern: CommandPattern, texts: Sequence[str]) -> bool:
+    """Whether words with these texts, in lower case, certainly lack the first word of the pattern.
+
+    Most patterns of a program are ruled out by that. ``texts`` hold no shell patterns.
+    """
+    if not pattern.words:
+        return False
+    first = pattern.words[0]
+    return not (first.anything or first.globs or first.paths) and first.exact.isdisjoint(texts)
+
+
 def generously(pattern: CommandPattern, command: Command, standing: Standing) -> bool:
     """Whether the command could be what the pattern says."""
     for option in pattern.required:
@@ -83,19 +96,29 @@ def generously(pattern: CommandPattern, command: Command, standing: Standing) ->
     for wanted in pattern.words:
         if wanted.paths and _could_name(wanted, command, standing):
             continue
-        if not any(_could_be(wanted, word) for word in words):
+        for word in words:
+            if _could_be(wanted, word):
+                break
+        else:
             return False
     return True
 
 
 def glob(pattern: str, text: str) -> bool:
     """Whether ``*`` in a pattern can stand for something that makes it the text."""
-    return _glob(pattern).fullmatch(text) is not None
-
-
-@lru_cache(maxsize=2048)
-def _glob(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
+    first, *others = pattern.split("*")
+    if not others:
+        return text == first
+    last = others.pop()
+    position, end = len(first), len(text) - len(last)
+    if position > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for part in others:
+        found = text.find(part, position, end)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
 
 
 def _words_strictly(pattern: CommandPattern, given: Arguments, standing: Standing) -> bool:
@@ -181,6 +204,11 @@ def _is_set(command: Command, option: OptionPattern) -> bool:
     return any(glob(value, text) for value in option.values for text in texts)
 
 
+def is_patterned(text: str) -> bool:
+    """Whether a shell may take a text for a pattern."""
+    return "*" in text or "?" in text or "[" in text
+
+
 def _could_be(wanted: WordPattern, word: Word) -> bool:
     """Whether a word could fit its place; one with a shell pattern, if it means what stands there."""
     if wanted.anything:
@@ -188,7 +216,7 @@ def _could_be(wanted: WordPattern, word: Word) -> bool:
     text = word.text.lower()
     if text in wanted.exact or (wanted.globs and any(glob(one, text) for one in wanted.globs)):
         return True
-    if "*" not in text and "?" not in text and "[" not in text:
+    if not is_patterned(text):
         return False
     return any(fnmatchcase(sample.replace("*", ""), text) for sample in (*wanted.exact, *wanted.globs))
 

@@ -4,7 +4,7 @@ No rule can open any of this: the supervisor's files, its processes, its own com
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -13,6 +13,7 @@ from supervisor.decide.rules.verdicts import Finding, command_text, refused, sho
 from supervisor.model.reading import Command, Role, Word
 from supervisor.model.rule import OffLimits
 
+_WRAPPER: Final = Role.WRAPPER  # asked for at every command, and an enum is slow to look up in
 _OWN_VARIABLES: Final = re.compile(r"(?:CLAUDE|ANTHROPIC|OPSLADDER).*")
 _OWN_PROGRAMS: Final = frozenset({"opsladder", "claude"})
 _OWN_PROCESSES: Final = ("opsladder", "claude", "python3", "python")
@@ -32,24 +33,47 @@ _READERS: Final = frozenset(
 )
 _GREPS: Final = frozenset({"grep", "egrep", "fgrep", "zgrep", "bzgrep", "xzgrep", "zstdgrep"})
 _SEARCH_TREES: Final = frozenset({"rg", "ag", "ack"})
+_SEARCHERS: Final = _GREPS | _SEARCH_TREES | {"find"}
+# Programs of which more is looked at than the words.
+_LOOKED_AT: Final = _OWN_PROGRAMS | _SIGNALLING | _MOVES_TREES | _CHANGES_TREES | _SEARCHERS
 _FILTERS: Final = frozenset({"jq", "yq", "gojq"})
 
 
-def command_touches(command: Command, area: Shut, *, changes: bool) -> Iterator[Finding]:
+def command_touches(command: Command, area: Shut, *, changes: bool) -> Iterable[Finding]:
     """What a command does to what is shut. Wrappers are asked about too: they may change directory or root."""
+    return () if _is_known_to_be_harmless(command, area) else _touches(command, area, changes=changes)
+
+
+def _is_known_to_be_harmless(command: Command, area: Shut) -> bool:
+    """Whether only the words of the command count, and each of them has been let go before. True of most commands."""
+    if command.assignments or command.name in _LOOKED_AT or "/" in command.path:
+        return False
+    let_go = area.let_go
+    for word in command.argv[1:]:
+        if word.dynamic or word.glob or not let_go.get(word.text):
+            return False
+    for redirect in command.redirects:
+        word = redirect.target
+        if word.dynamic or word.glob or not let_go.get(word.text):
+            return False
+    return True
+
+
+def _touches(command: Command, area: Shut, *, changes: bool) -> Iterator[Finding]:
     what = partial(command_text, command)
     if "/" in command.path:
         # A program's place is only looked at for what nobody may name: /usr/bin may be run, not changed.
         yield from touched(command.argv[:1], what, area, changes=False)
     yield from touched(_words(command), what, area, changes=changes)
-    if command.role is not Role.WRAPPER:
+    if command.role is not _WRAPPER:
         if command.name in _OWN_PROGRAMS:
             yield refused(OFF_LIMITS, f"`{shown(what())}` is the supervisor's own command. {LEAVE_ALONE}")
         if command.name in _SIGNALLING:
             yield from _signals(command, what(), area.limits)
         if changes:
             yield from _trees(command, what, area)
-        yield from _searches(command, what, area)
+        if command.name in _SEARCHERS:
+            yield from _searches(command, what, area)
     for assignment in command.assignments:
         if _OWN_VARIABLES.fullmatch(assignment.name):
             yield refused(OFF_LIMITS, f"{assignment.name} belongs to the supervisor's environment. {LEAVE_ALONE}")
@@ -72,19 +96,17 @@ def _encrypts(command: Command) -> bool:
     return command.words[0].text in ("enc", "base64")
 
 
-def _words(command: Command) -> Iterator[Word]:
-    filters = command.name in _FILTERS
+def _words(command: Command) -> list[Word]:
     arguments = command.argv[1:]
     if command.name == "ssh" and arguments and arguments[0].text == "-i":
         arguments = arguments[2:]  # a key that is used is not read
-    for word in arguments:
+    words = list(arguments)
+    if command.name in _FILTERS:
         # What jq is given first looks like a hidden file and is none.
-        if not (filters and word.text[:1] == "." and "/" not in word.text):
-            yield word
-    for redirect in command.redirects:
-        yield redirect.target
-    for assignment in command.assignments:
-        yield assignment.value
+        words = [word for word in words if word.text[:1] != "." or "/" in word.text]
+    words += [redirect.target for redirect in command.redirects]
+    words += [assignment.value for assignment in command.assignments]
+    return words
 
 
 def _trees(command: Command, what: Callable[[], str], area: Shut) -> Iterator[Finding]:

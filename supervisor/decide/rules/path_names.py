@@ -96,6 +96,11 @@ def starting(text: str, standing: Standing) -> Iterator[str]:
             yield _absolute(text, base, standing.home)
 
 
+def directory(path: str, standing: Standing) -> str:
+    """Where names start in a directory that may be named through a process."""
+    return _absolute(path, standing.work_dir, standing.home) if _ANOTHER_ROOT.search(path) else path
+
+
 @lru_cache(maxsize=4096)
 def _absolute(text: str, base: str, home: str) -> str:
     if text[0] == "~":
@@ -105,7 +110,9 @@ def _absolute(text: str, base: str, home: str) -> str:
     text = _SAME_PLACE.sub("/", text if text[0] == "/" else f"{base}/{text}")
     # Before any .. is taken away: what stands after these goes up from another place.
     while (found := _ANOTHER_ROOT.match(text)) is not None:
-        text = f"{base if found[1] == 'cwd' else ''}/{text[found.end() :].lstrip('/')}"
+        # A base that is such a place itself would come back for ever.
+        start = base if found[1] == "cwd" and not _ANOTHER_ROOT.match(base) else ""
+        text = f"{start}/{text[found.end() :].lstrip('/')}"
     path = posixpath.normpath(text)
     if path.startswith("/var/run/") or path == "/var/run":
         path = path.removeprefix("/var")

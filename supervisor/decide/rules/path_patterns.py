@@ -48,7 +48,8 @@ def beginning(pattern: str) -> str:
     return _UP_TO_WILDCARD.split(pattern, maxsplit=1)[0]
 
 
-def in_one(patterns: Sequence[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=128)
+def in_one(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """One expression that fits whatever one of these placed patterns fits. Made once: compiling it takes a while."""
     loose = [_expression(pattern[len("/**/") :]) for pattern in patterns if pattern.startswith("/**/")]
     others = [_expression(pattern) for pattern in patterns if not pattern.startswith("/**/")]

@@ -71,8 +71,11 @@ def _commands(text: str, reading: Reading, rules: TierRules, area: Shut) -> list
     findings: list[Finding] = []
     before: Command | None = None
     for command in reading.commands:
-        judged = list(judge_command(command, before, around))
-        findings += command_touches(command, area, changes=not all(one.read_only for one in judged))
+        judged = judge_command(command, before, around)
+        changes = False
+        for one in judged:
+            changes = changes or not one.read_only
+        findings += command_touches(command, area, changes=changes)
         findings += judged
         before = command
     return findings

@@ -7,7 +7,7 @@ from typing import Final
 
 from supervisor.decide.rules.arguments import arguments_of
 from supervisor.decide.rules.http_read import metadata_host
-from supervisor.decide.rules.matching import generously, steering_assignments, strictly
+from supervisor.decide.rules.matching import generously, is_patterned, rules_out, steering_assignments, strictly
 from supervisor.decide.rules.off_limits import reads_unknown_files
 from supervisor.decide.rules.path_names import certain_path
 from supervisor.decide.rules.path_patterns import fits
@@ -18,7 +18,9 @@ from supervisor.decide.rules.verdicts import Finding, by_default, by_rule, comma
 from supervisor.model.reading import Command, Redirect, Role
 from supervisor.model.rule import READ_ONLY_SET, CommandPattern, Effect, Rule, TierRules
 
-_ALLOW: Final = Effect.ALLOW  # asked for at every rule, and an enum is slow to look up in
+# Asked for at every rule or command, and an enum is slow to look up in.
+_ALLOW: Final = Effect.ALLOW
+_WRAPPER: Final = Role.WRAPPER
 _HARMLESS_TARGETS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"})
 _CONNECTIONS: Final = ("/dev/tcp/", "/dev/udp/")
 _STATEMENT: Final = Finding(effect=Effect.ALLOW, rule=f"{READ_ONLY_SET}: assignment", sentence="", read_only=True)
@@ -37,29 +39,34 @@ class Text:
     decodes: bool
 
 
-def judge_command(command: Command, before: Command | None, text: Text) -> Iterator[Finding]:
+def judge_command(command: Command, before: Command | None, text: Text) -> list[Finding]:
     """Every finding about one command; ``before`` is the one before it in the text."""
     rules = text.rules
+    findings: list[Finding] = []
     for redirect in command.redirects:
-        yield from _redirect(redirect, command, rules, text.area)
+        findings += _redirect(redirect, command, rules, text.area)
     steering = _steered_by(command, rules)
     if steering is not None:
         why = f"{steering} can change what the program runs, or where."
-        yield by_default(rules.default, command_text(command), why)
+        findings.append(by_default(rules.default, command_text(command), why))
     if not command.name or (command.name == text.function and in_the_same_shell(command)):
-        yield _STATEMENT
-    elif command.role is not Role.WRAPPER:
-        yield _by_rules(command, before, text)
+        findings.append(_STATEMENT)
+    elif command.role is not _WRAPPER:
+        findings.append(_by_rules(command, before, text))
+    return findings
 
 
 def _steered_by(command: Command, rules: TierRules) -> str | None:
     """What decides beside the rules which code runs: a variable, or an option that names a file or server."""
-    steering = steering_assignments(command)
-    if command.name == "ssh" and not steering:
+    if command.assignments:
+        steering = steering_assignments(command)
+        if steering:
+            return steering[0]
+    if command.name == "ssh":
         return doubtful_setting(command)
     names = rules.steering.get(command.name)
-    if steering or not names or not _may_forbid(names, command):
-        return steering[0] if steering else None
+    if not names or not _may_forbid(names, command):
+        return None
     given = arguments_of(command, rules.options.get(command.name, {}))
     return next((one.name for one in given.options if _forbids(names, one.name)), None)
 
@@ -82,12 +89,14 @@ def _by_rules(command: Command, before: Command | None, text: Text) -> Finding:
     candidates = text.rules.for_program(command.name)
     options = text.rules.options.get(command.name, {})
     standing = text.area.standing
+    texts = [word.text.lower() for word in command.words]
+    patterned = is_patterned("".join(texts))
     for rule in candidates:
         pattern = rule.pattern
         if not isinstance(pattern, CommandPattern):
             continue
         if rule.effect is not _ALLOW:
-            if generously(pattern, command, standing):
+            if (patterned or not rules_out(pattern, texts)) and generously(pattern, command, standing):
                 return by_rule(rule, command_text(command))
         elif strictly(pattern, command, before, options, standing):
             if text.decodes and reads_unknown_files(command):

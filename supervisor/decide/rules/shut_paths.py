@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from supervisor.decide.rules.path_names import NamedPath, Standing, paths_named, pieces, starting
+from supervisor.decide.rules.path_names import NamedPath, Standing, directory, paths_named, pieces, starting
 from supervisor.decide.rules.path_patterns import beginning, could_fit, in_one, placed
 from supervisor.decide.rules.unknown_places import Values, ends_like, read_as, values_in
 from supervisor.decide.rules.verdicts import Finding, by_rule, refused, shown
@@ -23,6 +23,7 @@ _PROCESS: Final = re.compile(r"/proc/+([0-9]{1,9})\b")
 _GOES_TO: Final = frozenset({"cd", "pushd"})
 _TAKES_DIRECTORY: Final = frozenset({"git", "make", "tar"})
 _ANYWHERE: Final = "/**/"
+_ANY_TOP: Final = "*"  # stands for the directory of the root where a pattern leaves that open
 _MOST_WORDS: Final = 4096
 _LONGEST_WORD: Final = 200
 
@@ -31,14 +32,18 @@ _LONGEST_WORD: Final = 200
 class _Gates:
     """Every pattern that is shut, sorted so that a word which names none of them is let go at once.
 
-    ``anywhere`` fits what is shut wherever it is, ``by_top`` what is shut below one directory of the root; ``loose``
-    and ``fixed`` are the same as single patterns.
+    ``anywhere`` fits what is shut wherever it is. Of what is shut in one place, ``exact`` are single paths, ``below``
+    whole directories and ``by_top`` those with other wildcards, by their directory of the root. ``loose`` and ``fixed``
+    are all of these as single patterns, ``beginnings`` what stands before the wildcards of the fixed ones.
     """
 
     anywhere: re.Pattern[str]
-    by_top: dict[str, re.Pattern[str]]
+    exact: frozenset[str]
+    below: frozenset[str]
+    by_top: dict[str, tuple[str, ...]]
     loose: tuple[str, ...]
     fixed: tuple[tuple[str, str], ...]
+    beginnings: tuple[str, ...]
 
     def may_shut(self, path: NamedPath, standing: Standing) -> bool:
         """Whether one of the patterns could fit a path."""
@@ -50,13 +55,22 @@ class _Gates:
 
     def shut_at(self, path: str) -> bool:
         """Whether a path is shut because of where it is."""
-        gate = self.by_top.get(_top(path))
-        return gate is not None and gate.fullmatch(path) is not None
+        if path in self.exact:
+            return True
+        end = len(path)
+        while end > 0:
+            if path[:end] in self.below:
+                return True
+            end = path.rfind("/", 0, end)
+        for patterns in (self.by_top.get(_top(path)), self.by_top.get(_ANY_TOP)):
+            if patterns is not None and in_one(patterns).fullmatch(path):
+                return True
+        return False
 
-    def shut_below(self, directory: str) -> bool:
+    def shut_below(self, base: str) -> bool:
         """Whether something below a directory is shut because of where it is."""
-        inside = directory.rstrip("/") + "/"
-        return any(begins.startswith(inside) or inside.startswith(begins) for begins, _ in self.fixed)
+        inside = base.rstrip("/") + "/"
+        return inside.startswith(self.beginnings) or any(begins.startswith(inside) for begins in self.beginnings)
 
 
 def searchable(limits: OffLimits) -> tuple[str, ...]:
@@ -71,8 +85,8 @@ def searchable(limits: OffLimits) -> tuple[str, ...]:
 class Shut:
     """What is shut to one call. ``near`` are those of its directories below which something is.
 
-    ``let_go`` is what is known of words already; calls that see the same share it. ``values`` are those that the text
-    gives to variables.
+    ``let_go`` is what is known of words already; calls that see the same share it. It holds no word that could name a
+    process. ``values`` are those that the text gives to variables.
     """
 
     limits: OffLimits
@@ -86,15 +100,17 @@ class Shut:
 
     def lets_go(self, word: Word) -> bool:
         """Whether a word certainly names nothing that is shut."""
+        text = word.text
         if word.dynamic or word.glob:
             return False
-        known = self.let_go.get(word.text)
+        known = self.let_go.get(text)
         if known is None:
-            known = self._names_nothing(word.text)
+            known = self._names_nothing(text)
             if len(self.let_go) >= _MOST_WORDS:
                 self.let_go.clear()
-            if len(word.text) <= _LONGEST_WORD:
-                self.let_go[word.text] = known
+            # What goes up from somewhere depends on more directories than those in which something is shut.
+            if len(text) <= _LONGEST_WORD and ".." not in text and "/proc/" not in text:
+                self.let_go[text] = known
         return known
 
     def _names_nothing(self, text: str) -> bool:
@@ -117,7 +133,7 @@ def shut(rules: TierRules, limits: OffLimits, commands: Sequence[Command], cwd: 
     patterns = (*own, *rules.shut_paths)
     gates = _gates(patterns, limits.work_dir, limits.home)
     near = replace(standing, bases=tuple(base for base in standing.bases if gates.shut_below(base)))
-    known = _known_words(patterns, standing)
+    known = _known_words(patterns, near)
     return Shut(
         limits=limits,
         rules=rules,
@@ -141,7 +157,11 @@ def reaches_below(words: Iterable[Word], own: Sequence[str], area: Shut) -> bool
 
 def touched(words: Iterable[Word], what: Callable[[], str], area: Shut, *, changes: bool) -> Iterator[Finding]:
     """What is wrong with handing these words to a tool or command; ``changes``: it may do more than read."""
+    let_go = area.let_go
     for word in words:
+        # Nearly every word: known from before, and of no interest.
+        if not (word.dynamic or word.glob) and let_go.get(word.text):
+            continue
         if "/proc/" in word.text and _names_own_process(word, area.limits):
             yield refused(OFF_LIMITS, f"`{shown(what())}` looks into a process of the supervisor. {LEAVE_ALONE}")
         if area.lets_go(word):
@@ -171,7 +191,7 @@ def _touched(path: NamedPath, what: Callable[[], str], area: Shut, *, changes: b
 
 
 @lru_cache(maxsize=16)
-def _known_words(patterns: tuple[str, ...], standing: Standing) -> dict[str, bool]:  # noqa: ARG001 - only tells apart
+def _known_words(patterns: tuple[str, ...], near: Standing) -> dict[str, bool]:  # noqa: ARG001 - only tells apart
     """What calls with these patterns and directories have found out about words. Filled by ``Shut.lets_go``."""
     return {}
 
@@ -180,17 +200,29 @@ def _known_words(patterns: tuple[str, ...], standing: Standing) -> dict[str, boo
 def _gates(patterns: tuple[str, ...], work_dir: str, home: str) -> _Gates:
     standing = Standing(work_dir=work_dir, home=home, bases=(work_dir,))
     whole = [placed(pattern, standing) for pattern in patterns]
+    fixed = [pattern for pattern in whole if not pattern.startswith(_ANYWHERE)]
+    exact: set[str] = set()
+    below: set[str] = set()
     tops: dict[str, list[str]] = {}
-    for pattern in whole:
-        if not pattern.startswith(_ANYWHERE):
+    loose: list[str] = []
+    for pattern in fixed:
+        stem = pattern.removesuffix("/**")
+        if "*" in _top(pattern) or "?" in _top(pattern):
+            loose.append(pattern)
+            tops.setdefault(_ANY_TOP, []).append(pattern)
+        elif "*" in stem or "?" in stem:
             tops.setdefault(_top(pattern), []).append(pattern)
-    # A wildcard in the first directory would be looked up under its own name only.
-    loose = [pattern for top, listed in tops.items() if "*" in top or "?" in top for pattern in listed]
+        else:
+            (exact if stem == pattern else below).add(stem)
+    begins = [(beginning(pattern), pattern) for pattern in fixed]
     return _Gates(
-        anywhere=in_one([pattern for pattern in whole if pattern.startswith(_ANYWHERE)] + loose),
-        by_top={top: in_one(listed) for top, listed in tops.items()},
+        anywhere=in_one((*(pattern for pattern in whole if pattern.startswith(_ANYWHERE)), *loose)),
+        exact=frozenset(exact),
+        below=frozenset(below),
+        by_top={top: tuple(listed) for top, listed in tops.items()},
         loose=tuple(pattern.removeprefix("/") for pattern in whole if pattern.startswith(_ANYWHERE)),
-        fixed=tuple((beginning(pattern), pattern) for listed in tops.values() for pattern in listed),
+        fixed=tuple(begins),
+        beginnings=tuple(start for start, _ in begins),
     )
 
 
@@ -205,9 +237,10 @@ def _names_own_process(word: Word, limits: OffLimits) -> bool:
 
 def _bases(limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> tuple[str, ...]:
     """Every directory that a relative name in this text may start from."""
-    here = cwd or limits.work_dir
+    standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=(limits.work_dir,))
+    here = directory(cwd or limits.work_dir, standing)
     bases = {here: None}
-    standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=(here,))
+    standing = replace(standing, bases=(here,))
     for command in commands:
         if command.name in _GOES_TO:
             for word in command.words:
@@ -216,6 +249,8 @@ def _bases(limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> t
             # env -C, sudo -D, systemd-run --working-directory=, git -C …
             texts = [option.text for option in command.options] + [word.text for word in command.words]
             bases |= dict.fromkeys(
-                text[text.index("/") :] for text in texts if text[:1] in "-/" and "/" in text and " " not in text
+                directory(text[text.index("/") :], standing)
+                for text in texts
+                if text[:1] in "-/" and "/" in text and " " not in text
             )
     return tuple(bases)
