@@ -17,8 +17,8 @@ _MAY_BE_NO_WORD = _MAY_REDIRECT | frozenset("|;()\n#")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[([A-Za-z0-9_@*+-]*)\])?\+?=")
 # A program and its first arguments, as far as they stand for exactly themselves. Like ``ARGUMENTS``, only of ASCII.
 _PLAIN = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_./-]*+(?=[ \t\n;|&)]|\Z)"
-    r"(?:[ \t]++[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*+(?=[ \t\n;|&)]|\Z))*+"
+    r"[A-Za-z_][A-Za-z0-9_./-]*(?=[ \t\n;|&)]|\Z)"
+    r"(?:[ \t]+[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*(?=[ \t\n;|&)]|\Z))*"
 )
 DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 

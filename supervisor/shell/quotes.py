@@ -14,7 +14,7 @@ from supervisor.shell.unreadable import Unreadable
 
 _LITERAL = re.compile(r"[^ \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]+")
 # A word that is wholly in one pair of quotes, in which nothing else has a meaning.
-_IN_QUOTES = re.compile(r"""'([^']*+)'(?=[ \t\n|&;()]|\Z)|"([^\\"$`\x00\r]*+)"(?=[ \t\n|&;()]|\Z)""")
+_IN_QUOTES = re.compile(r"""'([^']*)'(?=[ \t\n|&;()]|\Z)|"([^\\"$`\x00\r]*)"(?=[ \t\n|&;()]|\Z)""")
 _IN_DOUBLE = re.compile(r"[^\\\"$`\x00\r]+")
 _IN_BODY = re.compile(r"[^\\$`\x00\r]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -12,12 +12,12 @@ from supervisor.shell.unreadable import Unreadable
 # Arguments without quotes and expansions, one after another. Only of ASCII, so that whoever splits them at blanks finds
 # no others; each ends where any shell ends it, for the rest of a longer word must never be taken for another one.
 ARGUMENTS = re.compile(
-    r"(?:[ \t]++[!%*+,./0-9:=?@A-Z\[\]^_a-z{}~-][!#%*+,./0-9:=?@A-Z\[\]^_a-z{}~-]*+(?=[ \t\n;|&)]|\Z))++"
+    r"(?:[ \t]+[!%*+,./0-9:=?@A-Z\[\]^_a-z{}~-][!#%*+,./0-9:=?@A-Z\[\]^_a-z{}~-]*(?=[ \t\n;|&)]|\Z))+"
 )
 # A whole command of words that stand for exactly themselves, in group 1, and what ends it. The program is in group 2.
 _PLAIN_COMMAND = re.compile(
-    r"[ \t]*+(([A-Za-z_][A-Za-z0-9_-]*+)(?:[ \t]++[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*+)*+)"
-    r"[ \t]*+(?:\n|;(?![;&])|&&|\|\||\|(?![&|]))"
+    r"[ \t]*(([A-Za-z_][A-Za-z0-9_-]*)(?:[ \t]+[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*)*)"
+    r"[ \t]*(?:\n|;(?![;&])|&&|\|\||\|(?![&|]))"
 )
 # Blanks, and the word behind them if it has neither quotes nor expansions; group 1 if it is plain, else group 2.
 _BLANKS_AND_LITERAL = re.compile(
