@@ -138,7 +138,7 @@ def test_an_approval_is_used_once_by_the_session_that_continues_the_one_that_ask
 
 def test_an_approval_is_found_from_further_down_and_from_another_cycle(store: Store, session: Session) -> None:
     asked = store.request_approval(question(session))
-    store.finish_cycle(session.cycle_id, status=CycleStatus.PAUSED, reason="approval", detail=None, now=NOON)
+    store.finish_cycle(session.cycle_id, status=CycleStatus.FAILED, reason="killed", detail=None, now=NOON)
     later = begin(store)
     interrupted = add_session(store, later, session)
     decided = decide(store, asked)
