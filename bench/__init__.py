@@ -4,6 +4,7 @@
 ``calls`` the fixed size of an API call, ``guard`` what it costs to ask before every tool call and ``recovery`` how long
 a start takes that finds a thousand sessions of a dead supervisor. Some take minutes, with a million records:
 ``records`` is how looking things up slows down, ``scrape`` how much reading the metrics does, ``sweep`` how long a
-sweep holds up others' writes. ``service`` is what `opsladder run` costs with 500 cycles at once. Each prints its figures beside their aims and asserts nothing. Everything is measured in
-the run itself, on the real CLIs, with the scripted API on loopback.
+sweep holds up others' writes. ``service`` is what `opsladder run` costs with 500 cycles at once. Each prints its
+figures beside their aims and asserts nothing. Everything is measured in the run itself, on the real CLIs where one is
+needed, with the scripted API on loopback.
 """

@@ -1,11 +1,13 @@
 """How long the start takes that finds the sessions of a dead supervisor. Run by ``__main__``.
 
-A thousand cycles of one owner that is gone, each with a session that was under way and left nothing but its record, are
-taken over and settled, on SQLite and PostgreSQL. The aim is a time, so the machine's load is printed with it.
+A thousand cycles of one owner that is gone, each with a session that was under way, are taken over and settled, on
+SQLite and PostgreSQL: once with nothing left of them but their records, once each with a stream to catch up with. The
+aim is a time, so the machine's load is printed with it.
 """
 
 import asyncio
 import datetime as dt
+import json
 import logging
 import tempfile
 import time
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from supervisor.climb.files import stream_path
 from supervisor.climb.ladder import Ladder
 from supervisor.climb.owner import this_process
 from supervisor.climb.recovery import recover
@@ -29,6 +32,13 @@ _STALE = 1_000
 _AIM_SECONDS = 5.0
 # Above what Linux gives to any process.
 _NO_PID = (1 << 22) + 1
+_STREAM = "".join(
+    json.dumps(line) + "\n"
+    for line in (
+        {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": "I look. " * 20}]}},
+        {"type": "assistant", "message": {"id": "m2", "content": [{"type": "text", "text": "It is down. " * 20}]}},
+    )
+)
 
 
 def run() -> None:
@@ -44,18 +54,21 @@ def run() -> None:
                     except pytest.skip.Exception as missing:
                         print(f"  {name} is left out: {missing}", flush=True)
                         continue
-                print(f"  {name}: {_STALE:,} stale sessions settled in {_timed(url, directory):.1f} s", flush=True)
+                for spoke in (False, True):
+                    told = "that had spoken" if spoke else "without a trace"
+                    took = _timed(url, directory / told.replace(" ", "-"), spoke=spoke)
+                    print(f"  {name}: {_STALE:,} stale sessions {told} settled in {took:.1f} s", flush=True)
         print(f"  aim: {_AIM_SECONDS:g} s")
     finally:
         logging.disable(logging.NOTSET)
 
 
-def _timed(url: str, directory: Path) -> float:
+def _timed(url: str, directory: Path, *, spoke: bool) -> float:
     upgrade(url)
     work = directory / "work"
-    work.mkdir()
+    work.mkdir(parents=True)
     settings = demo_settings(work_dir=work, directory=directory)
-    settings.state.dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (settings.state.dir / "streams").mkdir(mode=0o700, parents=True)
     able = Abilities(**dict.fromkeys(Abilities.__slots__, True))
     runtime = Runtime(id="bench", host="bench", path="/bin/true", version="2.1.325", abilities=able)
     with open_store(url) as store:
@@ -63,14 +76,19 @@ def _timed(url: str, directory: Path) -> float:
         now = dt.datetime.now(dt.UTC)
         for number in range(_STALE):
             cycle = store.begin_cycle(
-                schedule=f"schedule-{number}", trigger=Trigger.SCHEDULE, dry_run=False, owner=dead, now=now, max_tier=3
+                schedule=f"schedule-{spoke}-{number}",
+                trigger=Trigger.SCHEDULE,
+                dry_run=False,
+                owner=dead,
+                now=now,
+                max_tier=3,
             )
             session = store.create_session(
                 NewSession(
                     cycle_id=cycle.id,
                     tier=1,
                     model="haiku",
-                    session_id=f"session-{number}",
+                    session_id=f"session-{spoke}-{number}",
                     parent_session_id=None,
                     continuity=ContinuityKind.FRESH,
                     reason=Reason.FIRST_TIER,
@@ -80,9 +98,13 @@ def _timed(url: str, directory: Path) -> float:
                 )
             )
             store.activate_session(session.id, pid=_NO_PID, pid_started=1.0, now=now)
+            if spoke:
+                stream_path(settings.state.dir, session.id).write_text(_STREAM, encoding="utf-8")
         ladder = Ladder(settings=settings, store=store, runtime=runtime, prompts=Prompts(settings.prompt_dirs))
         began = time.perf_counter()
         asyncio.run(recover(ladder))
         took = time.perf_counter() - began
-        assert len(store.chains(2 * _STALE, CycleStatus.PAUSED)) == _STALE
+        waiting = store.chains(_STALE, CycleStatus.PAUSED)
+        assert len(waiting) == _STALE
+        assert all(bool(chain.sessions[0].messages) is spoke for chain in waiting)
     return took

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 
 from supervisor.climb.health import record_health, show_cooldowns
@@ -12,7 +13,7 @@ from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEven
 from supervisor.model.progress import CycleEnded, Notice
 from supervisor.model.report import Level
 from supervisor.model.step import Finish
-from supervisor.store import Store
+from supervisor.store import CycleEnd
 
 logger = logging.getLogger(__name__)
 
@@ -62,18 +63,19 @@ async def close(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:
     await insist(
         ladder.store_patience_seconds,
         or_find_it_done,
-        lambda: _write(store, cycle, finish, now),
+        lambda: store.finish_cycles([_end(cycle.id, finish, now)])[0],
         find=lambda: store.cycle(cycle.id),
         is_ours=lambda found: (found.status, found.ended_at) == (finish.status, now),
     )
     return finish
 
 
-def close_now(ladder: Ladder, cycle: Cycle, finish: Finish) -> Finish:
-    """The same in the caller's thread and transaction."""
-    finish = _without_secrets(ladder, finish)
-    _write(ladder.store, cycle, finish, ladder.clock())
-    return finish
+def close_all(ladder: Ladder, finishes: Mapping[int, Finish]) -> dict[int, Finish]:
+    """The same for several cycles, by their ids, in one transaction and in the caller's thread."""
+    now = ladder.clock()
+    recorded = {cycle: _without_secrets(ladder, finish) for cycle, finish in finishes.items()}
+    ladder.store.finish_cycles([_end(cycle, finish, now) for cycle, finish in recorded.items()])
+    return recorded
 
 
 def _without_secrets(ladder: Ladder, finish: Finish) -> Finish:
@@ -81,7 +83,7 @@ def _without_secrets(ladder: Ladder, finish: Finish) -> Finish:
     return replace(finish, detail=mask(finish.detail), services=tuple(mask(name) for name in finish.services))
 
 
-def _write(store: Store, cycle: Cycle, finish: Finish, now: dt.datetime) -> Cycle:
+def _end(cycle: int, finish: Finish, now: dt.datetime) -> CycleEnd:
     event = NewEvent(
         kind=EventKind.NOTICE if finish.tell else EventKind.DECISION,
         at=now,
@@ -94,6 +96,6 @@ def _write(store: Store, cycle: Cycle, finish: Finish, now: dt.datetime) -> Cycl
             "services": list(finish.services),
         },
     )
-    return store.finish_cycle(
-        cycle.id, status=finish.status, reason=finish.reason, detail=finish.detail, now=now, event=event
+    return CycleEnd(
+        cycle_id=cycle, status=finish.status, reason=finish.reason, detail=finish.detail, at=now, event=event
     )

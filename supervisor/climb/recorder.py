@@ -139,10 +139,9 @@ class Recorder:
             is_ours=lambda found: (found.status, found.ended_at) == (end.status, end.ended_at),
         )
 
-    def finish_now(self, end: SessionEnd) -> Session:
-        """The same in the caller's thread and transaction, where all is written or nothing."""
-        self._write_batch()
-        return self._store.finish_session(self._session.id, ending(end, self._masker))
+    def unwritten(self, stored: int) -> list[NewEvent]:
+        """What of a stream that is caught up with is not stored yet, when so many of its events are."""
+        return self._unwritten[stored:]
 
     def _write_batch(self) -> None:
         # A cancelled writer goes on in its thread until its call returns; the next one must not take the same events.

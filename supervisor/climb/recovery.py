@@ -8,12 +8,14 @@ the next cycle of its schedule.
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from supervisor.claude.tree import marks_alive
 from supervisor.climb.begin import for_cycle
-from supervisor.climb.close import close_now, finish, interrupted, stopped, wait
+from supervisor.climb.close import close_all, finish, interrupted, stopped, wait
+from supervisor.climb.entries import STREAM_KINDS
 from supervisor.climb.files import discard_handoffs, discard_stream
 from supervisor.climb.health import show_cooldowns
 from supervisor.climb.insist import insist
@@ -26,7 +28,7 @@ from supervisor.decide.cut_off import has_to_go_on
 from supervisor.decide.next_step import next_step
 from supervisor.errors import StoreError, StoreUnavailable
 from supervisor.guard.post import sweep_posts
-from supervisor.model.cycle import Chain, Cycle, CycleStatus
+from supervisor.model.cycle import Chain, Cycle, CycleStatus, NewEvent
 from supervisor.model.progress import Notice
 from supervisor.model.session import UNFINISHED
 from supervisor.model.step import Finish, RunTier
@@ -34,7 +36,7 @@ from supervisor.store import Owner
 
 logger = logging.getLogger(__name__)
 
-# So many cycles are settled in one transaction: most of the time goes into committing. Others wait for it to write.
+# So many cycles are settled at a time, in two transactions: most of the time goes into commits and round trips.
 _TOGETHER = 25
 
 
@@ -74,7 +76,7 @@ def _several(cycles: Sequence[Cycle]) -> Iterator[Sequence[Cycle]]:
 
 
 async def _settle_together(ladder: Ladder, cycles: Sequence[Cycle], marks: Collection[str], owner: Owner) -> None:
-    """Settle some lost cycles in one transaction, and let those wait in which something is left to do."""
+    """Settle some lost cycles at a time, and let those wait in which something is left to do."""
     ids, patience = [cycle.id for cycle in cycles], ladder.store_patience_seconds
     chains = await insist(patience, ladder.store.chains_of_cycles, ids)
     for session in (session for chain in chains for session in chain.sessions):
@@ -96,22 +98,25 @@ async def _settle_together(ladder: Ladder, cycles: Sequence[Cycle], marks: Colle
 def _record_together(ladder: Ladder, ids: Sequence[int], owner: Owner) -> list[tuple[Chain, Finish | None]]:
     """Each of the cycles that still runs by its record as it is then, with what it waits for, if it does.
 
-    May be done again: those whose commit was made although its answer got lost run no longer.
+    May be done again: what was committed although the answer got lost is found as it is.
     """
-    lost = [c for c in ladder.store.chains_of_cycles(ids) if c.cycle.status is CycleStatus.RUNNING]
+    store = ladder.store
+    lost = [chain for chain in store.chains_of_cycles(ids) if chain.cycle.status is CycleStatus.RUNNING]
     unfinished = {s.id: s for chain in lost for s in chain.sessions if s.status in UNFINISHED}
-    calls = ladder.store.calls_of_sessions(unfinished)
-    accounts = {record: account(ladder, session, calls[record]) for record, session in unfinished.items()}
-    settled: list[tuple[Chain, Finish | None]] = []
-    with ladder.store.together():
-        for chain in lost:
-            sessions = (accounts[s.id].write() if s.id in accounts else s for s in chain.sessions)
-            complete = replace(chain, sessions=tuple(sessions))
-            waits = _lost(chain.cycle, owner) if _goes_on(ladder, complete) else None
-            if waits is not None:
-                waits = close_now(ladder, chain.cycle, waits)
-            settled.append((complete, waits))
-    return settled
+    if unfinished:
+        calls = store.calls_of_sessions(unfinished)
+        accounts = {record: account(ladder, session, calls[record]) for record, session in unfinished.items()}
+        stored = store.event_counts(unfinished, STREAM_KINDS)
+        unwritten: dict[int, list[NewEvent]] = defaultdict(list)
+        for record, session in unfinished.items():
+            unwritten[session.cycle_id] += accounts[record].recorder.unwritten(stored[record])
+        store.append_to_all(unwritten)
+        ended = store.finish_sessions({record: known.end for record, known in accounts.items()})
+        unfinished |= {session.id: session for session in ended}
+    settled = [replace(c, sessions=tuple(unfinished.get(s.id, s) for s in c.sessions)) for c in lost]
+    waiting = {chain.cycle.id: _lost(chain.cycle, owner) for chain in settled if _goes_on(ladder, chain)}
+    waits = close_all(ladder, waiting) if waiting else {}
+    return [(chain, waits.get(chain.cycle.id)) for chain in settled]
 
 
 async def _settle_alone(ladder: Ladder, cycle: Cycle, marks: Collection[str], owner: Owner) -> None:

@@ -12,6 +12,7 @@ from psutil import pid_exists
 
 from supervisor.claude.process import end_tree
 from supervisor.climb.conclude import Departure, conclude
+from supervisor.climb.entries import ending
 from supervisor.climb.files import discard_handoffs, discard_stream, stream_path
 from supervisor.climb.insist import insist
 from supervisor.climb.ladder import Ladder
@@ -72,14 +73,10 @@ async def _settle_session(ladder: Ladder, session: Session, marks: Collection[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """All that is known of a run, to be recorded."""
+    """All that is known of a run, to be recorded. ``end`` has no secrets in it."""
 
     recorder: Recorder
     end: SessionEnd
-
-    def write(self) -> Session:
-        """Record it in the caller's thread and transaction."""
-        return self.recorder.finish_now(self.end)
 
 
 def account(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) -> Account:
@@ -90,11 +87,12 @@ def account(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) -> 
     store = ladder.store
     stream_file = stream_path(ladder.settings.state.dir, session.id)
     spoken_at = _written_at(stream_file) or ladder.clock()
+    masker = ladder.settings.masker()
     recorder = Recorder(
         store,
         session,
         price=price_table(ladder),
-        masker=ladder.settings.masker(),
+        masker=masker,
         watch=lambda _: None,
         clock=lambda: spoken_at,
         patience_seconds=ladder.store_patience_seconds,
@@ -127,7 +125,9 @@ def account(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) -> 
         now=ladder.clock(),
     )
     end = replace(end, tool_calls=store.call_counts(session.id) if calls else ToolCalls())
-    return Account(recorder=recorder, end=end if transcript.messages >= session.messages else _without_figures(end))
+    return Account(
+        recorder=recorder, end=ending(end if transcript.messages >= session.messages else _without_figures(end), masker)
+    )
 
 
 def _bypassed(calls: Sequence[RecordedCall], results: Sequence[ToolResult]) -> bool:

@@ -6,7 +6,7 @@ it with ``open_store`` and get model dataclasses back.
 
 from supervisor.store.archiving import ArchivedRow
 from supervisor.store.ledger import Totals
-from supervisor.store.records import CostBy, CostRow, NewSession, Owner, SchemaState, SessionEnd
+from supervisor.store.records import CostBy, CostRow, CycleEnd, NewSession, Owner, SchemaState, SessionEnd
 from supervisor.store.retention import Kind
 from supervisor.store.schema import HEAD, check, upgrade
 from supervisor.store.store import Store, open_store
@@ -16,6 +16,7 @@ __all__ = [
     "ArchivedRow",
     "CostBy",
     "CostRow",
+    "CycleEnd",
     "Kind",
     "NewSession",
     "Owner",

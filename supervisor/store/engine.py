@@ -2,11 +2,10 @@
 
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url
@@ -96,33 +95,18 @@ class Database:
     name: str
     reader: Engine
     writer: Engine
-    _together: threading.local = field(default_factory=threading.local)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction in which every statement sees the same state."""
-        with translated(self.name), self._shared() or self.reader.begin() as connection:
+        with translated(self.name), self.reader.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is committed at the end of the block, or rolled back as a whole."""
-        with translated(self.name), self._shared() or self.writer.begin() as connection:
-            yield connection
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Make one transaction of all that this thread reads and writes in the block. Not to be nested."""
         with translated(self.name), self.writer.begin() as connection:
-            self._together.connection = connection
-            try:
-                yield
-            finally:
-                del self._together.connection
-
-    def _shared(self) -> "nullcontext[Connection] | None":
-        connection: Connection | None = getattr(self._together, "connection", None)
-        return None if connection is None else nullcontext(connection)
+            yield connection
 
     def close(self) -> None:
         # Both are views of one engine with one pool.

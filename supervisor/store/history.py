@@ -6,7 +6,8 @@ every move is entered in the append-only history in the same transaction. Used b
 
 import os
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -52,7 +53,7 @@ def begun(
     if to not in CYCLE_STARTS | SESSION_STARTS:
         raise ValueError(f"no record begins as {to}")
     row = inserted(connection, table, values)
-    _enter(connection, table, row, None, to, at=at, why=why, by=by)
+    connection.execute(insert(TRANSITIONS), _entry(table, row, None, to, at=at, why=why, by=by))
     return row
 
 
@@ -69,35 +70,57 @@ def moved(
     by: str | None = None,
 ) -> RowMapping:
     """Move a record on. ``Conflict`` when it is in a status from which it may not, or not in one the caller expects."""
-    allowed = before(to)
-    expected = allowed if expect is None else allowed.intersection(expect)
-    found = connection.execute(_status_of(table), {"record": record}).scalar()
-    name = f"{table.name.removesuffix('s')} {record}"
-    if found is None:
-        raise NotFound(f"There is no {name}.")
-    if found not in allowed:
-        raise Conflict(f"The {name} is {found}, and what is {found} does not become {to}.")
-    if found not in expected:
-        raise Conflict(f"The {name} was expected to be {' or '.join(sorted(expected)) or 'otherwise'}: it is {found}.")
-    changes = {**values, "status": to, "record": record, "was": found}
-    row = connection.execute(_move(table), changes).mappings().one()
-    _enter(connection, table, row, found, to, at=at, why=why, by=by)
+    [row] = moved_all(
+        connection, table, [Move(record=record, to=to, values=values, at=at, why=why, expect=expect, by=by)]
+    )
     return row
 
 
-def _enter(
-    connection: Connection,
-    table: Table,
-    row: RowMapping,
-    was: str | None,
-    to: Status,
-    *,
-    at: datetime,
-    why: str | None,
-    by: str | None,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One record that is to be moved on, and what else is written on it."""
+
+    record: int
+    to: Status
+    values: Values
+    at: datetime
+    why: str | None
+    expect: Collection[Status] | None = None
+    by: str | None = None
+
+
+def moved_all(connection: Connection, table: Table, moves: Sequence[Move]) -> list[RowMapping]:
+    """The same for several records of a table, in few statements: all of them or none."""
+    wanted = {"records": sorted(move.record for move in moves)}
+    found = {row.id: row.status for row in connection.execute(_statuses_of(table), wanted)}
+    rows, entries = [], []
+    for move in moves:
+        was = found.get(move.record)
+        _check(f"{table.name.removesuffix('s')} {move.record}", was, move)
+        changes = {**move.values, "status": move.to, "record": move.record, "was": was}
+        row = connection.execute(_move(table), changes).mappings().one()
+        rows.append(row)
+        entries.append(_entry(table, row, was, move.to, at=move.at, why=move.why, by=move.by))
+    connection.execute(insert(TRANSITIONS), entries)
+    return rows
+
+
+def _check(name: str, was: str | None, move: Move) -> None:
+    allowed = before(move.to)
+    expected = allowed if move.expect is None else allowed.intersection(move.expect)
+    if was is None:
+        raise NotFound(f"There is no {name}.")
+    if was not in allowed:
+        raise Conflict(f"The {name} is {was}, and what is {was} does not become {move.to}.")
+    if was not in expected:
+        raise Conflict(f"The {name} was expected to be {' or '.join(sorted(expected)) or 'otherwise'}: it is {was}.")
+
+
+def _entry(
+    table: Table, row: RowMapping, was: str | None, to: Status, *, at: datetime, why: str | None, by: str | None
+) -> Values:
     is_cycle = table is CYCLES
-    values: Values = {
+    return {
         "cycle_id": row["id"] if is_cycle else row["cycle_id"],
         "session_id": None if is_cycle else row["id"],
         "at": at,
@@ -106,13 +129,14 @@ def _enter(
         "why": why,
         "made_by": by or _this_process(),
     }
-    connection.execute(insert(TRANSITIONS), values)
 
 
 # Made once for each table: to put a statement together takes SQLAlchemy longer than the database needs to execute it.
 @cache
-def _status_of(table: Table) -> Select[tuple[Any]]:
-    return select(table.c.status).where(table.c.id == bindparam("record")).with_for_update()
+def _statuses_of(table: Table) -> Select[tuple[Any, Any]]:
+    wanted = table.c.id.in_(bindparam("records", expanding=True))
+    # In one order: two who want to move the same records wait for each other in a line and not in a circle.
+    return select(table.c.id, table.c.status).where(wanted).order_by(table.c.id).with_for_update()
 
 
 @cache

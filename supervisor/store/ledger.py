@@ -5,7 +5,7 @@ such as a paused session that expires, changes nothing here. An unknown cost is 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -82,10 +82,14 @@ class Ledger:
         return Totals(sessions=dict(sessions), cost_usd=dict(cost), tokens=dict(tokens), cycles=cycles)
 
 
-def enter_session(connection: Connection, row: RowMapping) -> None:
-    """Count a session that has just ended."""
+def enter_sessions(connection: Connection, rows: Sequence[RowMapping]) -> None:
+    """Count sessions that have just ended."""
+    connection.execute(_ENTER_SESSION, [_values(row) for row in rows])
+
+
+def _values(row: RowMapping) -> dict[str, object]:
     cost = row["cost_usd"]
-    values = {
+    return {
         "day": utc_day(row["ended_at"]),
         "cycle_id": row["cycle_id"],
         **{name: row[name] for name in ("tier", "model", "status", "continuity")},
@@ -95,7 +99,6 @@ def enter_session(connection: Connection, row: RowMapping) -> None:
         "estimated": int(row["cost_basis"] == CostBasis.ESTIMATED),
         **{name: row[name] or 0 for name in _TOKENS},
     }
-    connection.execute(_ENTER_SESSION, values)
 
 
 def enter_cycle(connection: Connection, row: RowMapping) -> None:

@@ -142,6 +142,13 @@ class Reads:
         with self._database.reading() as connection:
             return [event_of(row) for row in connection.execute(statement).mappings()]
 
+    def event_counts(self, sessions: Collection[int], kinds: Collection[EventKind]) -> dict[int, int]:
+        """How many entries of these kinds each of these sessions has on its record."""
+        chosen = EVENTS.c.session_id.in_(sorted(sessions)) & EVENTS.c.kind.in_(sorted(kinds))
+        statement = select(EVENTS.c.session_id, func.count()).where(chosen).group_by(EVENTS.c.session_id)
+        with self._database.reading() as connection:
+            return dict.fromkeys(sessions, 0) | {row[0]: row[1] for row in connection.execute(statement)}
+
     def cost(self, since: datetime | None, by: CostBy) -> list[CostRow]:
         """What sessions cost that ended since then or have not ended yet, by key in ascending order.
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from supervisor.model.cycle import CycleStatus, NewEvent
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Report
 from supervisor.model.session import ContinuityKind, CostBasis, Reason, SessionStatus, Tokens, ToolCalls, UsageByModel
@@ -71,6 +72,19 @@ class SessionEnd:
     report: Report | None = None
     unknown_lines: int | None = None
     last_message_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleEnd:
+    """How a cycle ended, or why it waits. ``event`` says so on its record."""
+
+    cycle_id: int
+    status: CycleStatus
+    reason: str | None
+    detail: str | None
+    at: datetime
+    event: NewEvent | None = None
+    by: str | None = None
 
 
 class CostBy(StrEnum):

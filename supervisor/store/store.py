@@ -1,6 +1,5 @@
 """The store as the other rooms see it. Does I/O. Opened once per process; safe to use from several threads."""
 
-from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
@@ -54,10 +53,6 @@ class Store(
     def name(self) -> str:
         """Where the records are, without a password."""
         return self._database.name
-
-    def together(self) -> AbstractContextManager[None]:
-        """Make one transaction of all that this thread asks of the store in the block: a few calls that are quick."""
-        return self._database.together()
 
     def close(self) -> None:
         self._database.close()

@@ -106,11 +106,22 @@ def count_created(connection: Connection, row: RowMapping) -> None:
     _enter(connection, added=counted)
 
 
-def count_ended(connection: Connection, row: RowMapping) -> None:
-    """Count a session that has just ended, with the status it has now. What is not known of it adds nothing."""
+def count_ended(connection: Connection, rows: Iterable[RowMapping]) -> None:
+    """Count sessions that have just ended, each with the status it has now."""
+    added: list[Tally] = []
+    latest: dict[int, Tally] = {}
+    for row in rows:
+        added += _of_ended(row)
+        if row["context_tokens"] is not None and row["context_window"]:
+            used = row["context_tokens"] / row["context_window"]
+            latest[row["tier"]] = Tally.of(TallyName.CONTEXT_USED, used, tier=row["tier"])
+    _enter(connection, added=added, latest=latest.values())
+
+
+def _of_ended(row: RowMapping) -> list[Tally]:
+    """What a session adds. What is not known of it adds nothing."""
     tier = row["tier"]
     added = [Tally.of(TallyName.SESSIONS, tier=tier, status=row["status"], continuity=row["continuity"])]
-    latest = []
     if row["cost_usd"] is not None:
         added.append(Tally.of(TallyName.COST, row["cost_usd"], tier=tier, model=row["model"]))
     used = ((kind, row[f"{kind}_tokens"]) for kind in TOKEN_KINDS)
@@ -122,9 +133,7 @@ def count_ended(connection: Connection, row: RowMapping) -> None:
         seconds = max(0.0, (row["ended_at"] - row["started_at"]).total_seconds())
         added.append(Tally.of(TallyName.DURATION_CLASS, tier=tier, le=_bound_above(seconds)))
         added.append(Tally.of(TallyName.DURATION_SUM, seconds, tier=tier))
-    if row["context_tokens"] is not None and row["context_window"]:
-        latest.append(Tally.of(TallyName.CONTEXT_USED, row["context_tokens"] / row["context_window"], tier=tier))
-    _enter(connection, added=added, latest=latest)
+    return added
 
 
 def count_cycle_ended(connection: Connection, row: RowMapping) -> None:

@@ -14,8 +14,8 @@ from supervisor.model.cycle import Cycle, CycleStatus, NewEvent, Trigger
 from supervisor.model.session import UNFINISHED, WAITING, CostBasis, Session, SessionStatus, Tokens
 from supervisor.store.clock import database_now
 from supervisor.store.engine import Database
-from supervisor.store.history import begun, moved
-from supervisor.store.ledger import enter_cycle, enter_session
+from supervisor.store.history import Move, begun, moved, moved_all
+from supervisor.store.ledger import enter_cycle, enter_sessions
 from supervisor.store.mapping import (
     Values,
     cost_values,
@@ -26,7 +26,7 @@ from supervisor.store.mapping import (
     session_of,
     token_values,
 )
-from supervisor.store.records import NewSession, Owner, SessionEnd
+from supervisor.store.records import CycleEnd, NewSession, Owner, SessionEnd
 from supervisor.store.tables import CYCLES, EVENTS, RUNNING, SESSIONS
 from supervisor.store.tallies import count_created, count_cycle_ended, count_ended
 
@@ -173,15 +173,21 @@ class Writes:
         event: NewEvent | None = None,
     ) -> Cycle:
         """End a cycle or let it wait, which frees its schedule's lock. ``event`` says why, on the cycle's record."""
-        values: Values = {"reason": reason, "detail": detail, "ended_at": now}
+        end = CycleEnd(cycle_id=cycle_id, status=status, reason=reason, detail=detail, at=now, by=by, event=event)
+        return self.finish_cycles([end])[0]
+
+    def finish_cycles(self, ends: Sequence[CycleEnd]) -> list[Cycle]:
+        """The same for several cycles: all of them or none."""
+        events = [event_values(end.cycle_id, end.event) for end in ends if end.event is not None]
         with self._database.writing() as connection:
-            if event is not None:
-                connection.execute(insert(EVENTS), event_values(cycle_id, event))
-            row = moved(connection, CYCLES, cycle_id, status, values, at=now, why=reason, by=by)
-            if status is not CycleStatus.PAUSED:
-                enter_cycle(connection, row)
-                count_cycle_ended(connection, row)
-            return cycle_of(row)
+            if events:
+                connection.execute(insert(EVENTS), events)
+            rows = moved_all(connection, CYCLES, [_move_of(end) for end in ends])
+            for row in rows:
+                if row["status"] != CycleStatus.PAUSED:
+                    enter_cycle(connection, row)
+                    count_cycle_ended(connection, row)
+            return [cycle_of(row) for row in rows]
 
     def create_session(self, new: NewSession) -> Session:
         """Record the intent to start a process."""
@@ -234,13 +240,26 @@ class Writes:
 
     def finish_session(self, record: int, end: SessionEnd) -> Session:
         """Record how a session ended."""
-        why = end.failure or end.stop_reason
+        return self.finish_sessions({record: end})[0]
+
+    def finish_sessions(self, ends: Mapping[int, SessionEnd]) -> list[Session]:
+        """The same for several sessions: all of them or none."""
+        moves = [
+            Move(
+                record=record,
+                to=end.status,
+                values=session_end_values(end),
+                at=end.ended_at,
+                why=end.failure or end.stop_reason,
+                expect=UNFINISHED,
+            )
+            for record, end in ends.items()
+        ]
         with self._database.writing() as connection:
-            values = session_end_values(end)
-            row = moved(connection, SESSIONS, record, end.status, values, at=end.ended_at, why=why, expect=UNFINISHED)
-            enter_session(connection, row)
-            count_ended(connection, row)
-            return session_of(row)
+            rows = moved_all(connection, SESSIONS, moves)
+            enter_sessions(connection, rows)
+            count_ended(connection, rows)
+            return [session_of(row) for row in rows]
 
     def leave(self, record: int, to: SessionStatus, *, why: str, now: datetime, by: str | None = None) -> Session:
         """End the waiting of a session that was cut off. When its process ended stays: the day its cost belongs to."""
@@ -249,10 +268,14 @@ class Writes:
 
     def append_events(self, cycle_id: int, events: Sequence[NewEvent]) -> None:
         """Append to a cycle's record: all of the events or none."""
-        if not events:
-            return
-        with self._database.writing() as connection:
-            connection.execute(insert(EVENTS), [event_values(cycle_id, event) for event in events])
+        self.append_to_all({cycle_id: events})
+
+    def append_to_all(self, events: Mapping[int, Sequence[NewEvent]]) -> None:
+        """The same for several cycles."""
+        rows = [event_values(cycle_id, event) for cycle_id, some in events.items() for event in some]
+        if rows:
+            with self._database.writing() as connection:
+                connection.execute(insert(EVENTS), rows)
 
 
 def _refuse_beside_paused(connection: Connection, schedule: str) -> None:
@@ -260,6 +283,11 @@ def _refuse_beside_paused(connection: Connection, schedule: str) -> None:
     waiting = connection.execute(select(CYCLES.c.id).where(waits).limit(1)).scalar()
     if waiting is not None:
         raise PausedFirst(f"Cycle {waiting} of schedule {schedule} is paused and comes first.")
+
+
+def _move_of(end: CycleEnd) -> Move:
+    values: Values = {"reason": end.reason, "detail": end.detail, "ended_at": end.at}
+    return Move(record=end.cycle_id, to=end.status, values=values, at=end.at, why=end.reason, by=end.by)
 
 
 def _owned(owner: Owner, now: datetime) -> Values:

@@ -3,7 +3,6 @@
 import asyncio
 import datetime as dt
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 NO_PID = (1 << 22) + 1
 # More than fit into two transactions.
 MANY = 60
+WORDS = '{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"I look."}]}}\n'
 
 
 @pytest.fixture
@@ -70,8 +70,7 @@ def said(store: Store, session: Session) -> list[str]:
 def test_all_that_a_dead_supervisor_left_is_settled(ladder: Ladder) -> None:
     lost = lose(ladder.store)
     spoke, unwanted = lost[30], lost[40]
-    words = '{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"I look."}]}}\n'
-    stream_path(ladder.settings.state.dir, spoke.id).write_text(words, encoding="utf-8")
+    stream_path(ladder.settings.state.dir, spoke.id).write_text(WORDS, encoding="utf-8")
     ladder.store.ask_to_stop(unwanted.cycle_id, by="ada")
 
     asyncio.run(recover(ladder))
@@ -90,15 +89,15 @@ def test_one_that_cannot_be_recorded_with_the_others_does_not_hold_them_up(
     ladder: Ladder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = lose(ladder.store)
-    finish, refused = ladder.store.finish_session, []
+    finish, refused = ladder.store.finish_sessions, []
 
-    def refuse_once(record, end):
-        if record == lost[30].id and not refused:
-            refused.append(record)
+    def refuse_once(ends):
+        if lost[30].id in ends and not refused:
+            refused.append(ends)
             raise StoreError("The database refused the record.")
-        return finish(record, end)
+        return finish(ends)
 
-    monkeypatch.setattr(ladder.store, "finish_session", refuse_once)
+    monkeypatch.setattr(ladder.store, "finish_sessions", refuse_once)
     asyncio.run(recover(ladder))
 
     assert refused
@@ -106,22 +105,26 @@ def test_one_that_cannot_be_recorded_with_the_others_does_not_hold_them_up(
     assert all(len(said(ladder.store, session)) == 1 for session in lost)
 
 
-def test_a_commit_whose_answer_was_lost_is_not_made_again(ladder: Ladder, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("write", ["append_to_all", "finish_sessions", "finish_cycles"])
+def test_a_commit_whose_answer_was_lost_is_not_made_again(
+    ladder: Ladder, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
     lost = lose(ladder.store)
-    together, answers_lost = ladder.store.together, []
+    for session in lost:
+        stream_path(ladder.settings.state.dir, session.id).write_text(WORDS, encoding="utf-8")
+    commit, answers_lost = getattr(ladder.store, write), []
 
-    @contextmanager
-    def lose_an_answer():
-        with together():
-            yield
+    def lose_an_answer(given):
+        made = commit(given)
         if not answers_lost:
-            answers_lost.append(1)
+            answers_lost.append(write)
             raise StoreUnavailable("The connection is gone.")
+        return made
 
-    monkeypatch.setattr(ladder.store, "together", lose_an_answer)
+    monkeypatch.setattr(ladder.store, write, lose_an_answer)
     asyncio.run(recover(ladder))
 
     assert answers_lost
     assert {chain.cycle.status for chain in settled(ladder.store)} == {CycleStatus.PAUSED}
-    assert all(len(said(ladder.store, session)) == 1 for session in lost)
+    assert all(len(said(ladder.store, session)) == 2 for session in lost)
     assert all(len(ladder.store.history(session_id=session.id)) == 3 for session in lost)

@@ -220,6 +220,7 @@ QUESTIONS = {
     "chains by both": lambda store: store.chains(5, status=CycleStatus.RUNNING, schedule="default"),
     "chains_of_cycles": lambda store: store.chains_of_cycles([1, 2]),
     "events of a session": lambda store: store.events(session_id=1, kinds={EventKind.TEXT}, after_id=1, limit=5),
+    "event_counts": lambda store: store.event_counts([1, 2], {EventKind.TEXT}),
     "events of a cycle": lambda store: store.events(cycle_id=1),
     "cost by tier": lambda store: store.cost(NOON, CostBy.TIER),
     "cost by schedule": lambda store: store.cost(NOON, CostBy.SCHEDULE),

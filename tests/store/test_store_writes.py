@@ -8,11 +8,12 @@ import pytest
 
 from supervisor.decide.lifecycle import SESSION_MOVES
 from supervisor.errors import Conflict, NotFound, PausedFirst, StoreError
-from supervisor.model.cycle import CycleStatus, EventKind, NewEvent, Trigger
+from supervisor.model.cycle import Cycle, CycleStatus, EventKind, NewEvent, Trigger
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Action, Health, Level, Report, ReportedEvent, ServiceState
 from supervisor.model.session import CostBasis, ModelUsage, SessionStatus, Tokens, ToolCalls
-from supervisor.store import SessionEnd, Store, open_store
+from supervisor.store import CycleEnd, SessionEnd, Store
+from supervisor.store.tallies import TallyName
 from tests.store.races import race
 from tests.store.store_examples import NOON, OWNER, add_session, begin, end, minutes, new_session, text_event
 
@@ -42,30 +43,52 @@ def test_no_cycle_begins_beside_a_paused_one_of_its_schedule(store: Store) -> No
     assert store.reopen_cycle(waiting.id, owner=OWNER, now=NOON).status is CycleStatus.RUNNING
 
 
-def test_what_is_asked_together_is_one_transaction(store: Store, url: str) -> None:
-    first, second = begin(store), begin(store, "nightly")
-    with store.together():
-        finish(store, first.id)
-        assert store.cycle(first.id).status is CycleStatus.HEALTHY
-        with open_store(url) as other:
-            assert other.cycle(first.id).status is CycleStatus.RUNNING
-        finish(store, second.id)
-    assert store.running_cycles() == []
+def ending(cycle: Cycle, status: CycleStatus = CycleStatus.PAUSED) -> CycleEnd:
+    said = NewEvent(kind=EventKind.NOTICE, at=NOON, text=f"{cycle.id} is {status}")
+    return CycleEnd(cycle_id=cycle.id, status=status, reason="r", detail="d", at=NOON, event=said)
 
 
-def test_what_is_asked_together_fails_together(store: Store) -> None:
-    first, over = begin(store), begin(store, "nightly")
+def test_several_cycles_end_at_once_each_in_its_own_way(store: Store) -> None:
+    waits, over, third = begin(store), begin(store, "nightly"), begin(store, "weekly")
+    ended = store.finish_cycles([ending(over, CycleStatus.HEALTHY), ending(waits)])
+    assert [(cycle.id, cycle.status) for cycle in ended] == [(over.id, "healthy"), (waits.id, "paused")]
+    assert [store.cycle(cycle.id) for cycle in (over, waits)] == ended
+    assert [event.text for event in store.events(cycle_id=waits.id)] == [f"{waits.id} is paused"]
+    assert [entry.to_status for entry in store.history(cycle_id=over.id)] == ["running", "healthy"]
+    assert [cycle for cycle, _ in store.running_cycles()] == [third]
+
+
+def test_of_several_ends_all_are_recorded_or_none(store: Store) -> None:
+    cycle, over = begin(store), begin(store, "nightly")
+    session, ended = add_session(store, cycle), end(store, add_session(store, over))
     finish(store, over.id)
-
-    def finish_both() -> None:
-        with store.together():
-            finish(store, first.id)
-            finish(store, over.id)
-
     with pytest.raises(Conflict, match=f"cycle {over.id} is healthy"):
-        finish_both()
-    assert [cycle.id for cycle, _ in store.running_cycles()] == [first.id]
-    finish(store, first.id)
+        store.finish_cycles([ending(cycle), ending(over)])
+    failed = SessionEnd(status=SessionStatus.FAILED, cost_usd=0.5, cost_basis=CostBasis.REPORTED, ended_at=NOON)
+    with pytest.raises(Conflict, match=f"session {ended.id} is "):
+        store.finish_sessions({session.id: failed, ended.id: failed})
+    assert store.cycle(cycle.id) == cycle
+    assert store.events(cycle_id=cycle.id) == []
+    assert store.session(session.id) == session
+    assert len(store.history(cycle_id=cycle.id)) == 2
+
+
+def test_several_sessions_end_at_once_and_all_of_them_count(store: Store) -> None:
+    cycle = begin(store)
+    sessions = [add_session(store, cycle, tier=tier) for tier in (1, 2, 2)]
+    cost = {session.id: 0.25 * session.tier for session in sessions}
+    ended = store.finish_sessions(
+        {
+            record: SessionEnd(
+                status=SessionStatus.FAILED, cost_usd=usd, cost_basis=CostBasis.REPORTED, tokens=TOKENS, ended_at=NOON
+            )
+            for record, usd in cost.items()
+        }
+    )
+    assert [(session.id, session.cost_usd) for session in ended] == list(cost.items())
+    assert store.totals().cost_usd == {(1, "haiku"): 0.25, (2, "haiku"): 1.0}
+    spent = {t.labels["tier"]: t.value for t in store.tallies() if t.name is TallyName.COST}
+    assert spent == {"1": 0.25, "2": 1.0}
 
 
 def test_a_firing_is_claimed_once_even_after_its_cycle_ended(store: Store) -> None:
