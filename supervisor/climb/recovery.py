@@ -16,7 +16,7 @@ from supervisor.claude.tree import marks_alive
 from supervisor.climb.begin import for_cycle
 from supervisor.climb.close import close_all, finish, interrupted, stopped, wait
 from supervisor.climb.entries import STREAM_KINDS
-from supervisor.climb.files import discard_handoffs, discard_stream
+from supervisor.climb.files import discard_handoffs, discard_stream, stream_path
 from supervisor.climb.health import show_cooldowns
 from supervisor.climb.insist import insist
 from supervisor.climb.ladder import CycleRequest, Ladder
@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 # So many cycles are settled at a time, in two transactions: most of the time goes into commits and round trips.
 _TOGETHER = 25
+# What such a group has said is held in memory. Above this, one cycle after the other.
+_MOST_BYTES = 32_000_000
 
 
 async def recover(ladder: Ladder, *, left: Collection[int] = ()) -> None:
@@ -79,6 +81,10 @@ async def _settle_together(ladder: Ladder, cycles: Sequence[Cycle], marks: Colle
     """Settle some lost cycles at a time, and let those wait in which something is left to do."""
     ids, patience = [cycle.id for cycle in cycles], ladder.store_patience_seconds
     chains = await insist(patience, ladder.store.chains_of_cycles, ids)
+    if _stream_bytes(ladder, chains) > _MOST_BYTES:
+        for cycle in cycles:
+            await _settle_alone(ladder, cycle, marks, owner)
+        return
     for session in (session for chain in chains for session in chain.sessions):
         if session.status in UNFINISHED:
             await end_processes(ladder, session, marks)
@@ -93,6 +99,11 @@ async def _settle_together(ladder: Ladder, cycles: Sequence[Cycle], marks: Colle
             ladder.watch(Notice(text=waits.detail))
         else:
             await _wait_or_finish(ladder, chain, owner)
+
+
+def _stream_bytes(ladder: Ladder, chains: Sequence[Chain]) -> int:
+    streams = (stream_path(ladder.settings.state.dir, session.id) for chain in chains for session in chain.sessions)
+    return sum(stream.stat().st_size for stream in streams if stream.exists())
 
 
 def _record_together(ladder: Ladder, ids: Sequence[int], owner: Owner) -> list[tuple[Chain, Finish | None]]:

@@ -105,6 +105,27 @@ def test_one_that_cannot_be_recorded_with_the_others_does_not_hold_them_up(
     assert all(len(said(ladder.store, session)) == 1 for session in lost)
 
 
+def test_those_that_said_very_much_are_settled_one_after_the_other(
+    ladder: Ladder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = lose(ladder.store, 3)
+    for session in lost:
+        stream_path(ladder.settings.state.dir, session.id).write_text(WORDS, encoding="utf-8")
+    monkeypatch.setattr("supervisor.climb.recovery._MOST_BYTES", 2 * len(WORDS))
+    finish, at_once = ladder.store.finish_sessions, []
+
+    def counted(ends):
+        at_once.append(len(ends))
+        return finish(ends)
+
+    monkeypatch.setattr(ladder.store, "finish_sessions", counted)
+    asyncio.run(recover(ladder))
+
+    assert at_once == [1, 1, 1]
+    assert {chain.cycle.status for chain in settled(ladder.store)} == {CycleStatus.PAUSED}
+    assert [said(ladder.store, session)[0] for session in lost] == ["I look."] * 3
+
+
 @pytest.mark.parametrize("write", ["append_to_all", "finish_sessions", "finish_cycles"])
 def test_a_commit_whose_answer_was_lost_is_not_made_again(
     ladder: Ladder, monkeypatch: pytest.MonkeyPatch, write: str
