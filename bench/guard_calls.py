@@ -4,6 +4,8 @@ The scripted model answers at once, so nothing else in a run hides what the hook
 """
 
 import asyncio
+import json
+import shlex
 import sys
 import tempfile
 import time
@@ -32,18 +34,26 @@ CALLS = 100
 TURNS = CALLS + 1
 _PROMPT = "Look after the shop."
 _LOOKS = tuple(Turn(tools=(Asked(name="Bash", input={"command": f"echo {number}"}),)) for number in range(CALLS))
+# Says yes to everything, in the shell that the CLI starts anyway: what is above it, the guard could save at most.
+_YES = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}})
+_HOOK = {"type": "command", "command": f"printf %s {shlex.quote(_YES)}"}
+_LEAST = json.dumps({"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [_HOOK]}]}})
 _SCENARIO = Scenario(title="calls", scripts=(Script(tier=1, turns=(*_LOOKS, Turn(text="Done."))),))
 
 
-async def compare(binary: Path, *, pairs: int) -> list[tuple[float, float]]:
-    """Seconds for a run with hooks and for one without, in turns; one of each before to warm up."""
+async def compare(binary: Path, *, rounds: int) -> list[tuple[float, float, float]]:
+    """Seconds for a run with the guard's hooks, with the least hook there can be, and without; each once to warm up."""
     with tempfile.TemporaryDirectory(prefix="opsladder-bench-", ignore_cleanup_errors=True) as scratch:
         directory = Path(scratch)
         settings = load(directory)
         runtime = await probe(binary, cache_file=None, env=closed_environment(home=directory, base_url=""))
         runs = [
-            (await _guarded(settings, runtime, directory), await _run(settings, runtime, directory, None))
-            for _ in range(pairs + 1)
+            (
+                await _guarded(settings, runtime, directory),
+                await _run(settings, runtime, directory, _LEAST),
+                await _run(settings, runtime, directory, None),
+            )
+            for _ in range(rounds + 1)
         ]
     return runs[1:]
 

@@ -7,7 +7,7 @@ one record the later one gets a ``Conflict`` and not a record that was written t
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, insert, select, update
 
 from supervisor.errors import Conflict, PausedFirst
 from supervisor.model.cycle import Cycle, CycleStatus, NewEvent, Trigger
@@ -110,9 +110,14 @@ class Writes:
         with self._database.writing() as connection:
             statement = update(CYCLES).where(mine).values(heartbeat_at=database_now(connection)).returning(CYCLES)
             row = connection.execute(statement).mappings().one_or_none()
-        if row is None:
-            raise Conflict(f"Cycle {cycle_id} is no longer run by this process.")
-        return cycle_of(row)
+        return _owned_cycle(cycle_id, row)
+
+    def owned_cycle(self, cycle_id: int, *, owner: Owner) -> Cycle:
+        """The same without saying it: a cycle as it is. ``Conflict`` when it is no longer its owner's own."""
+        statement = select(CYCLES).where(CYCLES.c.id == cycle_id, _is_owner(owner))
+        with self._database.reading() as connection:
+            row = connection.execute(statement).mappings().one_or_none()
+        return _owned_cycle(cycle_id, row)
 
     def take_over(self, *, gone: Owner, owner: Owner) -> list[Cycle]:
         """Own all running cycles of an owner that is gone. Whoever comes second gets none."""
@@ -292,6 +297,12 @@ def _move_of(end: CycleEnd) -> Move:
 
 def _owned(owner: Owner, now: datetime) -> Values:
     return {"owner_host": owner.host, "owner_pid": owner.pid, "owner_started": owner.started, "heartbeat_at": now}
+
+
+def _owned_cycle(cycle_id: int, row: RowMapping | None) -> Cycle:
+    if row is None:
+        raise Conflict(f"Cycle {cycle_id} is no longer run by this process.")
+    return cycle_of(row)
 
 
 def _is_owner(owner: Owner) -> ColumnElement[bool]:

@@ -95,9 +95,10 @@ def test_a_refused_change_leaves_no_trace_in_the_history(store: Store) -> None:
 
 def test_only_the_owner_of_a_cycle_keeps_it_alive(store: Store) -> None:
     cycle = begin(store)
-    assert store.beat(cycle.id, owner=OWNER).id == cycle.id
-    with pytest.raises(Conflict, match="no longer run by this process"):
-        store.beat(cycle.id, owner=OTHER)
+    assert store.beat(cycle.id, owner=OWNER) == store.owned_cycle(cycle.id, owner=OWNER) == cycle
+    for ask in (store.beat, store.owned_cycle):
+        with pytest.raises(Conflict, match="no longer run by this process"):
+            ask(cycle.id, owner=OTHER)
 
 
 def test_an_owner_of_several_cycles_is_named_once_with_its_newest_heartbeat(store: Store) -> None:
