@@ -15,6 +15,7 @@ from supervisor.model.progress import CycleStarted, Progress
 logger = logging.getLogger(__name__)
 
 Outfit = Callable[[], Awaitable[Ladder]]
+Wanted = Callable[[CycleRequest], bool]
 Began = Callable[[CycleRequest], None]
 Done = Callable[[CycleRequest, Chain | None], Awaitable[None]]
 PutOff = Callable[[CycleRequest], None]
@@ -24,8 +25,9 @@ Refuse = Callable[[CycleRequest, str], Awaitable[None]]
 class Crew:
     """Starts cycles, at most ``limit`` at a time, and ends them when the service has to go.
 
-    ``outfit`` gets ready for one; ``began`` and ``done`` are told of each, the latter without a chain when it was
-    another supervisor's; ``put_off`` of each that waits for the store, ``refuse`` of each that could not begin.
+    ``wanted`` is asked about each when there is room for it; ``outfit`` gets ready for one; ``began`` and ``done`` are
+    told of each, the latter without a chain when it was another supervisor's; ``put_off`` of each that waits for the
+    store, ``refuse`` of each that could not begin.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Crew:
         outfit: Outfit,
         *,
         limit: int,
+        wanted: Wanted,
         began: Began,
         done: Done,
         put_off: PutOff,
@@ -42,6 +45,7 @@ class Crew:
         self.limit = limit
         self._group = group
         self._outfit = outfit
+        self._wanted = wanted
         self._began = began
         self._done = done
         self._put_off = put_off
@@ -92,6 +96,8 @@ class Crew:
             if free is None:
                 return
             self._waiting.remove(free)
+            if not self._wanted(free):
+                continue
             self._stops[free.schedule] = StopRequest()
             self.idle.clear()
             self._group.create_task(self._run(free), name=f"cycle of {free.schedule}")

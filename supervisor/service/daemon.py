@@ -77,6 +77,7 @@ class Daemon:
                     group,
                     lambda: self._outfit(store),
                     limit=self._settings.service.max_running,
+                    wanted=lambda request: self._is_wanted(scheduler, request),
                     began=self._began(scheduler),
                     done=self._done(scheduler),
                     put_off=lambda request: self._put_off(scheduler, request),
@@ -140,6 +141,13 @@ class Daemon:
             firing = await scheduler.firings.get()
             self._firings[firing.schedule, firing.fire_key] = firing
             crew.start(self._request(firing.schedule, fire_key=firing.fire_key))
+
+    def _is_wanted(self, scheduler: Scheduler, request: CycleRequest) -> bool:
+        firing = self._firings.get(_key(request))
+        wanted = firing is None or scheduler.may_start(firing)
+        if not wanted:
+            del self._firings[_key(request)]
+        return wanted
 
     def _began(self, scheduler: Scheduler) -> Callable[[CycleRequest], None]:
         def began(request: CycleRequest) -> None:

@@ -93,6 +93,16 @@ class Scheduler:
             self._offer(watched, queued)
         self._changed(watched)
 
+    def may_start(self, firing: Firing) -> bool:
+        """Whether it may start after it has waited for room. One that has come into a blackout is skipped instead."""
+        watched, now = self._watched.get(firing.schedule), self._clock()
+        if watched is None or watched.offered != firing or not watched.policy.blacked_out(now):
+            return True
+        watched.offered = None
+        self._skip(watched, Skip(due=firing.due, reason=SkipReason.BLACKOUT), now)
+        self._changed(watched)
+        return False
+
     def put_off(self, firing: Firing) -> None:
         """It broke off for a reason that will pass, such as a store that is away: offer it again in a while.
 

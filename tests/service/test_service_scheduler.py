@@ -168,6 +168,20 @@ def test_nothing_starts_in_a_blackout_not_even_what_was_queued(serve: Serve, sto
     assert [reason for reason, _ in skipped(store)] == ["blackout"] * 3
 
 
+def test_a_firing_that_waits_for_room_into_a_blackout_is_skipped(serve: Serve, store: Store) -> None:
+    service = serve(QUEUEING + '\nblackout = ["13:15-13:35"]\ntimezone = "Europe/Berlin"')
+    service.step()
+    (waits,) = service.offers(NOON + TEN)
+    assert service.scheduler.may_start(waits)
+    service.clock.now = NOON + TEN + 6 * MINUTE
+
+    assert not service.scheduler.may_start(waits)
+
+    offered = [service.offers(NOON + count * TEN) for count in (2, 3, 4)]
+    assert offered == [[], [], [Firing(schedule="web", due=NOON + 4 * TEN)]]
+    assert [reason for reason, _ in skipped(store)] == ["blackout"] * 3
+
+
 def test_of_two_services_one_runs_a_firing_and_both_go_on(serve: Serve, store: Store) -> None:
     one, other = serve(), serve()
     for service in (one, other):
