@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Protocol
 
 from supervisor.climb.cycle import run_cycle
 from supervisor.climb.ladder import CycleRequest, Ladder
@@ -15,41 +16,29 @@ from supervisor.model.progress import CycleStarted, Progress
 logger = logging.getLogger(__name__)
 
 Outfit = Callable[[], Awaitable[Ladder]]
-Wanted = Callable[[CycleRequest], bool]
-Began = Callable[[CycleRequest], None]
-Done = Callable[[CycleRequest, Chain | None], Awaitable[None]]
-PutOff = Callable[[CycleRequest], None]
-Refuse = Callable[[CycleRequest, str], Awaitable[None]]
+
+
+class Told(Protocol):
+    """Who hears what becomes of each cycle."""
+
+    def wanted(self, request: CycleRequest) -> bool: ...
+    def began(self, request: CycleRequest) -> None: ...
+    async def done(self, request: CycleRequest, chain: Chain | None) -> None: ...
+    def put_off(self, request: CycleRequest) -> None: ...
+    async def refuse(self, request: CycleRequest, why: str) -> None: ...
 
 
 class Crew:
     """Starts cycles, at most ``limit`` at a time, and ends them when the service has to go.
 
-    ``wanted`` is asked about each when there is room for it; ``outfit`` gets ready for one; ``began`` and ``done`` are
-    told of each, the latter without a chain when it was another supervisor's; ``put_off`` of each that waits for the
-    store, ``refuse`` of each that could not begin.
+    ``outfit`` gets ready for one, ``told`` hears of each.
     """
 
-    def __init__(
-        self,
-        group: asyncio.TaskGroup,
-        outfit: Outfit,
-        *,
-        limit: int,
-        wanted: Wanted,
-        began: Began,
-        done: Done,
-        put_off: PutOff,
-        refuse: Refuse,
-    ) -> None:
+    def __init__(self, group: asyncio.TaskGroup, outfit: Outfit, told: Told, *, limit: int) -> None:
         self.limit = limit
         self._group = group
         self._outfit = outfit
-        self._wanted = wanted
-        self._began = began
-        self._done = done
-        self._put_off = put_off
-        self._refuse = refuse
+        self._told = told
         self._stops: dict[str, StopRequest] = {}
         self._cycles: dict[str, int] = {}
         self._waiting: list[CycleRequest] = []
@@ -96,7 +85,7 @@ class Crew:
             if free is None:
                 return
             self._waiting.remove(free)
-            if not self._wanted(free):
+            if not self._told.wanted(free):
                 continue
             self._stops[free.schedule] = StopRequest()
             self.idle.clear()
@@ -106,13 +95,13 @@ class Crew:
         def watch(progress: Progress) -> None:
             if isinstance(progress, CycleStarted):
                 self._cycles[request.schedule] = progress.cycle.id
-                self._began(request)
+                self._told.began(request)
 
         try:
             try:
                 ladder = await self._outfit()
             except OpsladderError as error:
-                await self._refuse(request, str(error))
+                await self._told.refuse(request, str(error))
                 return
             try:
                 chain: Chain | None = await run_cycle(
@@ -122,12 +111,12 @@ class Crew:
                 logger.warning(
                     "A cycle waits for the store", extra={"schedule": request.schedule, "why": error.message}
                 )
-                self._put_off(request)
+                self._told.put_off(request)
                 return
             except Conflict as conflict:
                 logger.info("Another supervisor was faster", extra={"why": conflict.message})
                 chain = None
-            await self._done(request, chain)
+            await self._told.done(request, chain)
         except Exception:
             # Here the task ends: one cycle that fails in a way nobody thought of must not take the others with it.
             logger.exception("A cycle failed", extra={"schedule": request.schedule})

@@ -19,15 +19,15 @@ from supervisor.climb.ladder import CycleRequest, Ladder, utc_now
 from supervisor.climb.outfit import find_runtime, prepare_state
 from supervisor.climb.recovery import recover
 from supervisor.climb.sweep import sweep
-from supervisor.errors import ConfigError, OpsladderError, StoreError, StoreUnavailable
-from supervisor.model.cycle import Chain, CycleStatus, EventKind, NewEvent, Trigger
-from supervisor.model.report import Level
-from supervisor.notify import check_targets, deliver_due, ping_after
+from supervisor.errors import ConfigError, OpsladderError, StoreError
+from supervisor.model.cycle import CycleStatus, Trigger
+from supervisor.notify import check_targets, deliver_due
+from supervisor.service.account import Account
 from supervisor.service.crew import Crew
 from supervisor.service.descriptors import make_room
 from supervisor.service.listener import listening
 from supervisor.service.lost import left_behind
-from supervisor.service.scheduler import Firing, Scheduler
+from supervisor.service.scheduler import Scheduler
 from supervisor.service.systemd import Systemd
 from supervisor.service.templates import Templates
 from supervisor.settings import Settings
@@ -46,7 +46,6 @@ _STUCK_SECONDS = 120.0
 # While it drains, the service asks for so much more time, again and again.
 _EXTENSION_SECONDS = 30.0
 _PAUSED_LOOKED_AT = 1000
-_NOT_STARTED = "not_started"
 
 Load = Callable[[], Settings]
 
@@ -62,7 +61,6 @@ class Daemon:
         self._ending = asyncio.Event()
         self._hurrying = asyncio.Event()
         self._reloading = asyncio.Event()
-        self._firings: dict[tuple[str, str | None], Firing] = {}
 
     async def run(self) -> None:
         """Serve until a signal ends it."""
@@ -73,21 +71,13 @@ class Daemon:
         with _only_one(self._settings), open_store(self._settings.database_url()) as store, self._signals():
             scheduler = Scheduler(self._settings, store, clock=utc_now)
             async with self._serving(store, scheduler), asyncio.TaskGroup() as group:
-                crew = Crew(
-                    group,
-                    lambda: self._outfit(store),
-                    limit=self._settings.service.max_running,
-                    wanted=lambda request: self._is_wanted(scheduler, request),
-                    began=self._began(scheduler),
-                    done=self._done(scheduler),
-                    put_off=lambda request: self._put_off(scheduler, request),
-                    refuse=self._refusal(store, scheduler),
-                )
+                account = Account(scheduler, store, lambda: self._settings)
+                crew = Crew(group, lambda: self._outfit(store), account, limit=self._settings.service.max_running)
                 # Before anything is fired: what the last service left is taken over.
                 await _attempt(lambda: self._tend(store, crew))
                 loops = [
                     group.create_task(scheduler.run(), name="scheduler"),
-                    group.create_task(self._fire(scheduler, crew), name="firings"),
+                    group.create_task(self._fire(scheduler, account, crew), name="firings"),
                     group.create_task(_every(TEND_SECONDS, lambda: self._tend(store, crew)), name="waiting"),
                     group.create_task(_every(SWEEP_SECONDS, lambda: self._sweep(store)), name="sweep"),
                     group.create_task(_every(DELIVER_SECONDS, lambda: self._deliver(store)), name="messages"),
@@ -136,54 +126,11 @@ class Daemon:
             **more,  # type: ignore[arg-type]
         )
 
-    async def _fire(self, scheduler: Scheduler, crew: Crew) -> None:
+    async def _fire(self, scheduler: Scheduler, account: Account, crew: Crew) -> None:
         while True:
             firing = await scheduler.firings.get()
-            self._firings[firing.schedule, firing.fire_key] = firing
+            account.open(firing)
             crew.start(self._request(firing.schedule, fire_key=firing.fire_key))
-
-    def _is_wanted(self, scheduler: Scheduler, request: CycleRequest) -> bool:
-        firing = self._firings.get(_key(request))
-        wanted = firing is None or scheduler.may_start(firing)
-        if not wanted:
-            del self._firings[_key(request)]
-        return wanted
-
-    def _began(self, scheduler: Scheduler) -> Callable[[CycleRequest], None]:
-        def began(request: CycleRequest) -> None:
-            firing = self._firings.get(_key(request))
-            if firing is not None:
-                scheduler.started(firing)
-
-        return began
-
-    def _done(self, scheduler: Scheduler) -> Callable[[CycleRequest, Chain | None], Awaitable[None]]:
-        async def done(request: CycleRequest, chain: Chain | None) -> None:
-            self._over(scheduler, request)
-            if chain is not None:
-                await asyncio.to_thread(ping_after, self._settings, chain)
-
-        return done
-
-    def _refusal(self, store: Store, scheduler: Scheduler) -> Callable[[CycleRequest, str], Awaitable[None]]:
-        async def refuse(request: CycleRequest, why: str) -> None:
-            """Put on record that a firing could not even begin, so that a person is told."""
-            logger.error("A cycle could not be started", extra={"schedule": request.schedule, "why": why})
-            await asyncio.to_thread(_record_refusal, store, request, why)
-            self._over(scheduler, request)
-
-        return refuse
-
-    def _over(self, scheduler: Scheduler, request: CycleRequest) -> None:
-        firing = self._firings.pop(_key(request), None)
-        if firing is not None:
-            scheduler.started(firing)
-            scheduler.ended(firing)
-
-    def _put_off(self, scheduler: Scheduler, request: CycleRequest) -> None:
-        firing = self._firings.pop(_key(request), None)
-        if firing is not None:
-            scheduler.put_off(firing)
 
     async def _tend(self, store: Store, crew: Crew) -> None:
         """Take over what others left, and go on with what waited and may."""
@@ -304,24 +251,6 @@ def _trouble(scheduler: Scheduler) -> str | None:
         return scheduler.problem
     silent = time.monotonic() - scheduler.looked_at
     return f"The scheduler has not looked at the clock for {silent:.0f} seconds." if silent > _STUCK_SECONDS else None
-
-
-def _key(request: CycleRequest) -> tuple[str, str | None]:
-    return request.schedule, request.fire_key
-
-
-def _record_refusal(store: Store, request: CycleRequest, why: str) -> None:
-    now = utc_now()
-    with contextlib.suppress(StoreUnavailable):
-        cycle = store.skip_cycle(
-            schedule=request.schedule,
-            trigger=request.trigger,
-            dry_run=request.dry_run,
-            reason=_NOT_STARTED,
-            detail=why,
-            now=now,
-        )
-        store.append_events(cycle.id, [NewEvent(kind=EventKind.NOTICE, at=now, level=Level.CRITICAL, text=why)])
 
 
 def _check_change(old: Settings, new: Settings) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.errors import OpsladderError
-from supervisor.model.cycle import Trigger
+from supervisor.model.cycle import Chain, Trigger
 from supervisor.service.crew import Crew
 
 
@@ -12,38 +12,47 @@ def asked_for(*schedules: str) -> list[CycleRequest]:
     return [CycleRequest(schedule=name, trigger=Trigger.SCHEDULE, dry_run=False, max_tier=3) for name in schedules]
 
 
-async def serve(requests: list[CycleRequest], unwanted: set[str]) -> tuple[list[str], Crew]:
-    """Which of these schedules the crew got ready for, one after the other. None of them can begin."""
-    tried: list[str] = []
+class Told:
+    """Remembers which schedules the crew got ready for, one after the other. None of them can begin."""
 
-    async def outfit() -> Ladder:
-        raise OpsladderError("There is no CLI.")
+    def __init__(self, unwanted: str) -> None:
+        self.tried: list[str] = []
+        self._unwanted = unwanted
 
-    async def refuse(request: CycleRequest, _why: str) -> None:
-        tried.append(request.schedule)
+    def wanted(self, request: CycleRequest) -> bool:
+        return request.schedule != self._unwanted
 
-    async def done(_request: CycleRequest, _chain: object) -> None:
-        raise AssertionError("nothing ran")
+    def began(self, request: CycleRequest) -> None:
+        raise AssertionError(f"{request.schedule} began")
 
+    async def done(self, request: CycleRequest, chain: Chain | None) -> None:
+        raise AssertionError(f"{request.schedule} ran: {chain}")
+
+    def put_off(self, request: CycleRequest) -> None:
+        raise AssertionError(f"{request.schedule} was put off")
+
+    async def refuse(self, request: CycleRequest, why: str) -> None:
+        assert why == "There is no CLI."
+        self.tried.append(request.schedule)
+
+
+async def no_cli() -> Ladder:
+    raise OpsladderError("There is no CLI.")
+
+
+async def serve(requests: list[CycleRequest], told: Told) -> Crew:
     async with asyncio.TaskGroup() as group:
-        crew = Crew(
-            group,
-            outfit,
-            limit=1,
-            wanted=lambda request: request.schedule not in unwanted,
-            began=lambda _: None,
-            done=done,
-            put_off=lambda _: None,
-            refuse=refuse,
-        )
+        crew = Crew(group, no_cli, told, limit=1)
         for request in requests:
             crew.start(request)
-    return tried, crew
+    return crew
 
 
 def test_what_is_no_longer_wanted_when_there_is_room_for_it_is_left_out() -> None:
-    tried, crew = asyncio.run(serve(asked_for("first", "dropped", "last"), {"dropped"}))
+    told = Told("dropped")
 
-    assert tried == ["first", "last"]
+    crew = asyncio.run(serve(asked_for("first", "dropped", "last"), told))
+
+    assert told.tried == ["first", "last"]
     assert crew.schedules == frozenset()
     assert crew.idle.is_set()

@@ -1,0 +1,89 @@
+"""Between scheduler and crew: a firing hears what became of its cycle. Writes to the store. Used by service.daemon."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from supervisor.climb.ladder import CycleRequest, utc_now
+from supervisor.errors import StoreUnavailable
+from supervisor.model.cycle import Chain, EventKind, NewEvent
+from supervisor.model.report import Level
+from supervisor.notify import ping_after
+from supervisor.service.scheduler import Firing, Scheduler
+from supervisor.settings import Settings
+from supervisor.store import Store
+
+logger = logging.getLogger(__name__)
+
+_NOT_STARTED = "not_started"
+
+
+class Account:
+    """The firings of which a cycle was asked for. A cycle without one only went on with something."""
+
+    def __init__(self, scheduler: Scheduler, store: Store, settings: Callable[[], Settings]) -> None:
+        self._scheduler = scheduler
+        self._store = store
+        self._settings = settings
+        self._firings: dict[tuple[str, str | None], Firing] = {}
+
+    def open(self, firing: Firing) -> None:
+        """A cycle is about to be asked for."""
+        self._firings[firing.schedule, firing.fire_key] = firing
+
+    def wanted(self, request: CycleRequest) -> bool:
+        """There is room for the cycle: whether it may still start."""
+        firing = self._firings.get(_key(request))
+        if firing is None or self._scheduler.may_start(firing):
+            return True
+        del self._firings[_key(request)]
+        return False
+
+    def began(self, request: CycleRequest) -> None:
+        """The cycle is on record."""
+        firing = self._firings.get(_key(request))
+        if firing is not None:
+            self._scheduler.started(firing)
+
+    async def done(self, request: CycleRequest, chain: Chain | None) -> None:
+        """The cycle is over; without a chain it was another supervisor's."""
+        self._close(request)
+        if chain is not None:
+            await asyncio.to_thread(ping_after, self._settings(), chain)
+
+    def put_off(self, request: CycleRequest) -> None:
+        """The store is away: the cycle is tried again."""
+        firing = self._firings.pop(_key(request), None)
+        if firing is not None:
+            self._scheduler.put_off(firing)
+
+    async def refuse(self, request: CycleRequest, why: str) -> None:
+        """The cycle could not even begin. That is put on record, so that a person is told."""
+        logger.error("A cycle could not be started", extra={"schedule": request.schedule, "why": why})
+        await asyncio.to_thread(_record_refusal, self._store, request, why)
+        self._close(request)
+
+    def _close(self, request: CycleRequest) -> None:
+        firing = self._firings.pop(_key(request), None)
+        if firing is not None:
+            self._scheduler.started(firing)
+            self._scheduler.ended(firing)
+
+
+def _key(request: CycleRequest) -> tuple[str, str | None]:
+    return request.schedule, request.fire_key
+
+
+def _record_refusal(store: Store, request: CycleRequest, why: str) -> None:
+    now = utc_now()
+    with contextlib.suppress(StoreUnavailable):
+        cycle = store.skip_cycle(
+            schedule=request.schedule,
+            trigger=request.trigger,
+            dry_run=request.dry_run,
+            reason=_NOT_STARTED,
+            detail=why,
+            now=now,
+        )
+        store.append_events(cycle.id, [NewEvent(kind=EventKind.NOTICE, at=now, level=Level.CRITICAL, text=why)])
