@@ -179,7 +179,14 @@ def _after_paused(chain: Chain, last: Session, policy: Policy, around: Surroundi
     again = last.resumes + (occasion is Reason.USAGE_LIMIT_RESET)
     if again > policy.continuity.max_resumes:
         return _too_often(last)
-    return _held_back(chain, policy, around) or _on(chain, last, last.tier, occasion, again, policy, around, now)
+    held = _held_back(chain, policy, around)
+    if held is not None:
+        return held
+    if left_no_trace(last) and last.failure is not Failure.APPROVAL:
+        # Of what never got to say anything, nothing can be resumed or handed on.
+        before = chain.by_id(last.parent_session_id)
+        return _again(chain, before and starting_point(chain, before), last, again, policy, around, now)
+    return _on(chain, last, last.tier, occasion, again, policy, around, now)
 
 
 def _after_cut_off(chain: Chain, last: Session, policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
@@ -188,12 +195,24 @@ def _after_cut_off(chain: Chain, last: Session, policy: Policy, around: Surround
     held = _held_back(chain, policy, around)
     if held is not None:
         return held
-    start = starting_point(chain, last)
+    return _again(chain, starting_point(chain, last), last, last.resumes + 1, policy, around, now)
+
+
+def _again(
+    chain: Chain,
+    start: Session | None,
+    last: Session,
+    resumes: int,
+    policy: Policy,
+    around: Surroundings,
+    now: dt.datetime,
+) -> Step:
+    """Do what ``last`` was to do, from an earlier record or, without one, from the beginning."""
     if start is None:
         first = _first(chain, policy, around, now)
-        return replace(first, resumes=last.resumes + 1) if isinstance(first, RunTier) else first
+        return replace(first, resumes=resumes) if isinstance(first, RunTier) else first
     occasion = occasion_from(start, last, around.approvals.get(start.id))
-    return _on(chain, start, last.tier, occasion, last.resumes + 1, policy, around, now)
+    return _on(chain, start, last.tier, occasion, resumes, policy, around, now)
 
 
 def _too_often(last: Session) -> Finish:

@@ -11,7 +11,7 @@ from supervisor.decide.next_step import next_step
 from supervisor.model.cycle import CycleStatus
 from supervisor.model.guarding import ApprovalStatus, SwitchState
 from supervisor.model.outcome import Failure
-from supervisor.model.session import ContinuityKind, Reason, SessionStatus
+from supervisor.model.session import ContinuityKind, Reason, SessionStatus, ToolCalls
 from supervisor.model.step import Finish, RunTier
 
 MINUTE = dt.timedelta(minutes=1)
@@ -115,3 +115,32 @@ def test_what_has_expired_meanwhile_still_goes_on_when_what_it_waits_for_comes()
     assert ask(expired).status is CycleStatus.PAUSED
     step = ask(expired, budget_approved_at=NOW)
     assert (step.continuity.kind, step.continuity.reason) == (ContinuityKind.HANDOFF, Reason.SESSION_EXPIRED)
+
+
+COMES = {
+    "limit_reset": (Failure.USAGE_LIMIT, {"usage_limit_resets_at": NOW}, {}, 1),
+    "budget_approved": (Failure.BUDGET, {}, {"budget_approved_at": NOW}, 0),
+}
+NO_TRACE = {"messages": 0, "tools_executed": 0, "tool_calls": ToolCalls()}
+
+
+@pytest.mark.parametrize(("failure", "around", "changes", "resumes"), COMES.values(), ids=COMES.keys())
+def test_a_first_run_that_paused_before_it_said_anything_is_begun_anew(failure, around, changes, resumes):
+    step = ask(paused(failure, **NO_TRACE), around=around, **changes)
+
+    assert isinstance(step, RunTier)
+    assert (step.tier, step.continuity.kind, step.continuity.reason) == (1, ContinuityKind.FRESH, Reason.FIRST_TIER)
+    assert step.resumes == resumes
+
+
+@pytest.mark.parametrize(("failure", "around", "changes", "resumes"), COMES.values(), ids=COMES.keys())
+def test_a_higher_tier_that_paused_before_it_said_anything_goes_on_from_the_one_below(
+    failure, around, changes, resumes
+):
+    below = a_session()
+    silent = paused(failure, id=2, tier=2, parent_session_id=below.id, session_id="silent", **NO_TRACE)
+    step = next_step(a_chain(below, silent), policy(**changes), surroundings(**around), now=NOW)
+
+    assert isinstance(step, RunTier)
+    assert (step.tier, step.continuity.kind, step.continuity.reason) == (2, ContinuityKind.RESUME, Reason.NEXT_TIER)
+    assert (step.continuity.parent, step.resumes) == (below.id, resumes)
