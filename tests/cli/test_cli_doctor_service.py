@@ -9,6 +9,7 @@ from supervisor.cli import doctor_service
 from supervisor.cli.doctor_service import standing
 from supervisor.cli.findings import Finding, Grade
 from supervisor.model.cycle import Trigger
+from supervisor.service.units import units
 from supervisor.settings import Settings, load_settings
 from supervisor.store import Owner, open_store
 
@@ -73,3 +74,22 @@ def test_nobody_who_is_told_is_a_warning_and_somebody_is_not(tmp_path: Path) -> 
     (tmp_path / "other").mkdir()
     told = settings_with(tmp_path / "other", HOURLY + '[notify]\ncritical = ["json://127.0.0.1:9/"]\n')
     assert found(told, "messages")[0].grade is Grade.OK
+
+
+def test_installed_units_are_compared_with_those_of_this_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_service, "SYSTEM_PLACE", tmp_path / "units")
+    settings = settings_with(tmp_path, HOURLY)
+    assert found(settings, "units") == []
+
+    (tmp_path / "units").mkdir()
+    for unit in units(Path("/opt/opsladder/bin/opsladder"), user=False):
+        (tmp_path / "units" / unit.name).write_text(unit.text)
+    [same] = found(settings, "units")
+    assert same.grade is Grade.OK
+
+    service = tmp_path / "units" / "opsladder.service"
+    service.write_text(service.read_text().replace("WatchdogSec", "TimeoutAbortSec"))
+    [other] = found(settings, "units")
+    assert (other.grade, "opsladder systemd install" in (other.remedy or "")) == (Grade.WARNING, True)

@@ -8,6 +8,7 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,20 @@ from supervisor.model.cycle import CycleStatus
 _RUN = "from supervisor.cli import main; main()"
 OFTEN = '[[schedules]]\nname = "often"\nevery = "1s"\nmisfire = "skip"\n'
 SELDOM = '[[schedules]]\nname = "seldom"\nevery = "1h"\n'
+
+
+STUCK = """
+import asyncio
+from supervisor.service import daemon, scheduler
+async def stuck(self):
+    await asyncio.Event().wait()
+daemon._STUCK_SECONDS = 0.5
+scheduler.Scheduler.step = stuck
+"""
+SWEEPS_OFTEN = """
+from supervisor.service import daemon
+daemon.SWEEP_SECONDS = 0.1
+"""
 
 
 class Manager:
@@ -46,6 +61,11 @@ class Manager:
             self.said.extend(self._heard.get().splitlines())
         return any(said.startswith(line) for said in self.said)
 
+    def since(self, line: str) -> list[str]:
+        """All that was heard after the last such line."""
+        self.heard(line)
+        return list(takewhile(lambda said: not said.startswith(line), reversed(self.said)))
+
     def close(self) -> None:
         self._over.set()
         self._thread.join()
@@ -73,9 +93,10 @@ def configure(place: Place, schedules: str, more: str = "") -> None:
 
 
 @contextmanager
-def serving(place: Place, manager: Manager | None = None, **env: str) -> Iterator[Started]:
+def serving(place: Place, manager: Manager | None = None, *, prelude: str = "", **env: str) -> Iterator[Started]:
+    """The service as a process. ``prelude`` is Python that it does first."""
     told = {} if manager is None else {"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "3000000"}
-    command = [sys.executable, "-W", "error::ResourceWarning", "-c", _RUN, "run"]
+    command = [sys.executable, "-W", "error::ResourceWarning", "-c", prelude + _RUN, "run"]
     started = Started(command, {**place.env, **told, **env}, place.root)
     try:
         yield started
@@ -121,6 +142,28 @@ def test_it_fires_tells_systemd_and_prometheus_and_leaves_nothing(
     assert {chain.cycle.trigger.value for chain in place.chains()} == {"schedule"}
     assert len({chain.cycle.started_at for chain in place.chains()}) == len(place.chains())
     place.assert_nothing_left()
+
+
+def test_no_sign_of_life_is_given_for_a_scheduler_that_is_stuck(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, manager, prelude=STUCK, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: manager.heard("READY=1"), what="it is ready")
+        # Otherwise there is one after each of these, so never several without.
+        until(lambda: sum(said.startswith("STATUS=") for said in manager.since("WATCHDOG=1")) >= 3, what="silence")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.done().exit_code == 0
+
+
+def test_it_sweeps_by_itself(tmp_path: Path, standin: Path) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, prelude=SWEEPS_OFTEN, OPSLADDER_WEB__PORT="0") as service:
+        until((place.state / "sweep.lock").exists, what="it has swept")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.done().exit_code == 0
 
 
 def test_a_cycle_under_way_is_let_end_and_more_time_is_asked_for(
