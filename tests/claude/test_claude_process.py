@@ -251,7 +251,7 @@ def test_a_run_does_not_end_the_orphans_of_another():
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

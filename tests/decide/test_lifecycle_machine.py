@@ -82,7 +82,7 @@ class Records(RuleBasedStateMachine):
         assert len(self.unfinished()) <= 1
 
 
-Records.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+Records.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
 TestRecords = Records.TestCase
 
 

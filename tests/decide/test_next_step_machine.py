@@ -299,7 +299,7 @@ class Climb(RuleBasedStateMachine):
         assert len(self.steps) <= 2 * (TIERS * (self.max_resumes + 1) + self.by_people)
 
 
-Climb.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+Climb.TestCase.settings = settings(max_examples=300, stateful_step_count=40)
 TestClimb = Climb.TestCase
 
 

@@ -191,7 +191,7 @@ WRAPPERS = {**TRANSPARENT, **HEAVY}
     st.sampled_from(commands("escapes")),
     st.lists(st.sampled_from(sorted(WRAPPERS)), min_size=1, max_size=MOST_LAYERS),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_no_stack_of_wrappers_makes_an_escape_allowed(escape: str, layers: list[str]) -> None:
     text = escape
     for layer in layers:
@@ -211,7 +211,7 @@ def test_no_single_wrapper_makes_an_escape_allowed(wrapper: str) -> None:
     st.sampled_from(commands("ordinary")),
     st.sampled_from(["\n", " | cat\n", " && true\n", " || true\n"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_an_ordinary_command_beside_it_does_not_excuse_an_escape(escape: str, ordinary: str, between: str) -> None:
     before = f"{{ {ordinary}\n}}{between}{escape}\n"
     after = f"{{ {escape}\n}}{between}{ordinary}\n"

@@ -81,7 +81,7 @@ UNKNOWN = ('"$unknown"', *SPLITTING, "*")
     layers=st.lists(st.sampled_from([*WRAPPERS, *LISTS]), max_size=4),
     shell=st.sampled_from(SHELLS),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_wrapper_hides_a_restart_or_changes_its_service(
     command: str, directory: str, layers: list[str], shell: str
 ) -> None:
@@ -134,7 +134,7 @@ ARGUMENTS = (
 
 
 @given(program=st.sampled_from(PROGRAMS.split()), arguments=st.lists(st.sampled_from(ARGUMENTS.split()), max_size=6))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_reading_never_fails_and_every_name_is_a_plain_lower_case_word(program: str, arguments: list[str]) -> None:
     found = remedies(read_shell(" ".join([program, *arguments])))
     for action in found.actions:

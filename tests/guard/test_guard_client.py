@@ -50,7 +50,7 @@ async def ask(post: Post, question: bytes, *, seconds: str = "20") -> Said:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(question), 30)
+    out, err = await asyncio.wait_for(process.communicate(question), 60)
     return Said(code=process.returncode, out=out.decode(), err=err.decode())
 
 
@@ -144,7 +144,7 @@ def test_a_command_line_that_makes_no_sense_is_a_refusal(tmp_path: Path, seconds
 def test_it_imports_nothing_that_the_interpreter_has_not_loaded_but_sockets() -> None:
     def loaded(*program: str) -> set[str]:
         line = [sys.executable, "-I", "-S", "-X", "importtime", *program]
-        run = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+        run = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
         return {
             entry.rpartition("|")[2].strip() for entry in run.stderr.splitlines() if entry.startswith("import time:")
         }

@@ -24,7 +24,7 @@ def command_of(event: str, post: Post = POST, bounds: Bounds | None = None, **op
 
 
 def run(command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["sh", "-c", command], input="{}", capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(["sh", "-c", command], input="{}", capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("seconds", [0.1, 20, 3600, 86_400])

@@ -9,7 +9,7 @@ from supervisor.rehearsal.scenario_file import builtin_scenarios, load_scenario
 
 
 def _shell(command: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["sh", "-c", str(command)], capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run(["sh", "-c", str(command)], capture_output=True, text=True, timeout=60, check=False)
 
 
 def _webctl(site: Path, verb: str) -> subprocess.CompletedProcess[str]:

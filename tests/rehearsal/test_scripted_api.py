@@ -40,7 +40,7 @@ class Client:
     """One kept-alive connection."""
 
     def __init__(self, api: ScriptedApi) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(api.base_url).netloc, timeout=20)
+        self._connection = http.client.HTTPConnection(urlsplit(api.base_url).netloc, timeout=60)
 
     async def send(self, method: str, path: str, body: bytes = b"") -> Reply:
         def exchange() -> Reply:
@@ -345,7 +345,7 @@ def test_a_malformed_request_is_refused_and_its_connection_closed(sent: bytes, s
         async with _api('[[tier.turn]]\ntext = "x"') as api:
             reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(api.base_url).port)
             writer.write(sent)
-            head = await asyncio.wait_for(reader.readline(), 20)
+            head = await asyncio.wait_for(reader.readline(), 60)
             writer.close()
             return head
 
@@ -360,7 +360,7 @@ def test_a_request_of_many_megabytes_is_answered() -> None:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - the server offers no event to wait for
             await asyncio.sleep(0.01)
 
@@ -403,7 +403,7 @@ def test_a_client_that_leaves_while_it_waits_is_not_billed() -> None:
 
 def test_leaving_the_server_ends_waiting_connections_at_once() -> None:
     async def run() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async with _api('[[tier.turn]]\ntext = "x"\ndelay_seconds = 3600') as api:
                 api.expect("s", 1)
                 body = _body("s")

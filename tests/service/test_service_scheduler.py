@@ -330,7 +330,7 @@ def test_it_runs_by_itself_and_wakes_up_for_what_has_changed(store: Store, tmp_p
         running = asyncio.create_task(scheduler.run())
         found = []
         for _ in range(3):
-            firing = await asyncio.wait_for(scheduler.firings.get(), 30)
+            firing = await asyncio.wait_for(scheduler.firings.get(), 60)
             scheduler.started(firing)
             scheduler.ended(firing)
             found.append(firing)

@@ -134,5 +134,5 @@ class Services(RuleBasedStateMachine):
 def test_no_firing_runs_twice_and_none_gets_stuck(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/state/opsladder.db") as store:
         run_state_machine_as_test(
-            lambda: Services(store, tmp_path), settings=settings(max_examples=20, stateful_step_count=20, deadline=None)
+            lambda: Services(store, tmp_path), settings=settings(max_examples=20, stateful_step_count=20)
         )

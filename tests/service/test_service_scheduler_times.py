@@ -93,7 +93,7 @@ def changed_clocks(draw: st.DrawFn) -> tuple[str, dt.datetime]:
     return zone, draw(st.sampled_from(found)) if found else dt.datetime(year, 2, 28, 23, tzinfo=dt.UTC)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(changed_clocks(), st.integers(-100, 100))
 def test_a_fixed_time_near_a_change_fires_once_a_day_and_right_after_a_gap(
     where: tuple[str, dt.datetime], away: int
@@ -107,7 +107,7 @@ def test_a_fixed_time_near_a_change_fires_once_a_day_and_right_after_a_gap(
     assert from_to(found, start, end) == daily(meant.time(), tz, start, end, change)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(changed_clocks(), st.sampled_from(["*", "*/7", "0", "30", "59", "0,20,45"]))
 def test_a_line_for_every_hour_goes_on_with_the_time_that_passes(where: tuple[str, dt.datetime], minute: str) -> None:
     zone, change = where
@@ -122,7 +122,7 @@ def test_a_line_for_every_hour_goes_on_with_the_time_that_passes(where: tuple[st
     assert from_to(found, start, end) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(changed_clocks(), st.integers(-200_000, 200_000), st.sampled_from(["*/20 * * * *", "15 0-3 * * *", "0 3 1 * *"]))
 def test_whoever_asks_in_between_gets_the_same_answer_as_who_asked_all_along(
     where: tuple[str, dt.datetime], seconds: int, line: str

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor.settings import Settings
@@ -38,7 +38,6 @@ names = st.one_of(
 )
 
 
-@settings(deadline=None)  # The machine may be busy.
 @given(caller=st.dictionaries(names, st.text(max_size=8), max_size=30), passed=st.sets(names, max_size=4))
 def test_no_variable_outside_the_list_ever_passes(caller: dict[str, str], passed: set[str]) -> None:
     seen = agent_environment(caller, pass_env=passed, extra={}, secrets=())
@@ -49,7 +48,6 @@ def test_no_variable_outside_the_list_ever_passes(caller: dict[str, str], passed
         assert seen[name] == caller[name]
 
 
-@settings(deadline=None)  # The machine may be busy.
 @given(
     secret=st.text(min_size=8, max_size=20),
     around=st.tuples(st.text(max_size=5), st.text(max_size=5)),

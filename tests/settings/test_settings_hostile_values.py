@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor.settings import ConfigProblems, Problem, load_settings
@@ -61,7 +61,6 @@ def test_any_value_in_a_list_of_tables_is_taken_or_explained(kind: str, key: str
 text = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 
 
-@settings(deadline=None)  # The machine may be busy.
 @given(
     variable=st.sampled_from(sorted(outline().variables)), value=text | st.sampled_from(["nan", "1e999", "9" * 5000])
 )

@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from supervisor.settings.lines import key_lines, line_of
@@ -82,7 +82,6 @@ def test_the_scanner_finds_every_key_that_the_parser_finds() -> None:
     assert missing == set()
 
 
-@settings(deadline=None)  # The machine may be busy.
 @given(st.text(alphabet=st.sampled_from("ab=.[]{}\"'#,\n\\ 1-"), max_size=60))
 @example('"""')
 @example("[[")

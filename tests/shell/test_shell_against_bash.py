@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supervisor.shell import read_shell
@@ -152,7 +152,7 @@ def commands_bash_tries(text: str, directory: Path) -> set[str]:
         start_new_session=True,
     )
     try:
-        process.wait(timeout=30)
+        process.wait(timeout=60)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -161,7 +161,7 @@ def commands_bash_tries(text: str, directory: Path) -> set[str]:
 
 
 @given(text=SCRIPTS)
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120)
 def test_bash_runs_nothing_that_was_not_read(text: str, tmp_path: Path) -> None:
     reading = read_shell(text)
     tried = commands_bash_tries(text, tmp_path)

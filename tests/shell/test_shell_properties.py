@@ -61,7 +61,7 @@ SHELLISH = st.lists(
 
 
 @given(st.one_of(st.text(max_size=200), SHELLISH))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_reading_never_fails_on_any_text(text: str) -> None:
     reading = read_shell(text)
     assert isinstance(reading, Reading)
@@ -69,7 +69,7 @@ def test_reading_never_fails_on_any_text(text: str) -> None:
 
 
 @given(SHELLISH, st.sampled_from(["'", '"', "`", "$(", "(", "{ ", "if ", "case x in ", "<<NEVER", "\\"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_text_that_stays_open_is_opaque(text: str, opening: str) -> None:
     assert read_shell(f"ls {shlex.quote(text)}\n{opening}").opaque
 
@@ -274,7 +274,7 @@ def _is(command: Command, words: list[str]) -> bool:
 
 
 @given(wrapped())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_no_combination_of_wrappings_hides_a_command(case: tuple[list[str], str]) -> None:
     words, text = case
     reading = read_shell(text)
@@ -286,7 +286,7 @@ HARMLESS = st.lists(st.text(alphabet="abz09_./:=%+@ é$;|&()<>*?", min_size=1, m
 
 
 @given(HARMLESS, st.lists(st.sampled_from(sorted(WRAPPINGS)), max_size=3, unique=True))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_static_command_stays_clear_in_every_wrapping(arguments: list[str], names: list[str]) -> None:
     words = ["target", *arguments]
     written = Written(shlex.join(words), True)

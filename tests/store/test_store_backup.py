@@ -153,7 +153,7 @@ def values(column: Column[object]) -> st.SearchStrategy[object]:
 
 
 @given(data=st.data())
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, suppress_health_check=list(HealthCheck))
 def test_any_values_at_all_come_back(
     data: st.DataObject, migrated_in_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -460,7 +460,7 @@ def test_a_file_that_is_no_whole_backup_is_refused_before_anything_is_touched(
 
 
 @given(data=st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 def test_a_file_that_was_cut_off_anywhere_is_refused(data: st.DataObject, backup: Path, tmp_path: Path) -> None:
     whole = backup.read_bytes()
     cut = tmp_path / "cut.gz"
@@ -471,7 +471,7 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(data: st.DataObject, backup
 
 
 @given(data=st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 def test_an_altered_byte_is_noticed_or_changes_nothing(data: st.DataObject, backup: Path, tmp_path: Path) -> None:
     header, seal = check_file(backup, quiet)
     altered = bytearray(backup.read_bytes())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
@@ -76,7 +76,7 @@ session_ends = st.tuples(
 cycle_ends = st.sampled_from([CycleStatus.HEALTHY, CycleStatus.UNRESOLVED, CycleStatus.PAUSED, CycleStatus.STOPPED])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(work=st.lists(st.tuples(st.lists(session_ends, max_size=4), cycle_ends), min_size=1, max_size=4))
 def test_the_totals_are_the_sum_of_the_records_at_any_time(
     fresh: Callable[[], Store], work: list[tuple[list[tuple[object, ...]], CycleStatus]]

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, text
 
@@ -279,7 +279,7 @@ session_ends = st.tuples(
 cycle_ends = st.sampled_from([CycleStatus.HEALTHY, CycleStatus.UNRESOLVED, CycleStatus.PAUSED, CycleStatus.STOPPED])
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20)
 @given(work=st.lists(st.tuples(st.lists(session_ends, max_size=4), cycle_ends), min_size=1, max_size=4))
 def test_the_tallies_say_what_the_ledger_adds_up_to(
     fresh: Callable[[], Store], work: list[tuple[list[tuple[object, ...]], CycleStatus]]

@@ -19,7 +19,7 @@ from supervisor.store import Store
 from supervisor.web.app import Service
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
-_DEADLINE_SECONDS = 30.0
+_DEADLINE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
