@@ -1,7 +1,6 @@
 """Between scheduler and crew: a firing hears what became of its cycle. Writes to the store. Used by service.daemon."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 
@@ -47,7 +46,7 @@ class Account:
             self._scheduler.started(firing)
 
     async def done(self, request: CycleRequest, chain: Chain | None) -> None:
-        """The cycle is over; without a chain it was another supervisor's."""
+        """The cycle is over; without a chain it was another supervisor's, or nobody knows how it ended."""
         self._close(request)
         if chain is not None:
             await asyncio.to_thread(ping_after, self._settings(), chain)
@@ -61,8 +60,13 @@ class Account:
     async def refuse(self, request: CycleRequest, why: str) -> None:
         """The cycle could not even begin. That is put on record, so that a person is told."""
         logger.error("A cycle could not be started", extra={"schedule": request.schedule, "why": why})
-        await asyncio.to_thread(_record_refusal, self._store, request, why)
-        self._close(request)
+        try:
+            await asyncio.to_thread(_record_refusal, self._store, request, why)
+        except StoreUnavailable:
+            # Nobody would be told of it.
+            self.put_off(request)
+        else:
+            self._close(request)
 
     def _close(self, request: CycleRequest) -> None:
         firing = self._firings.pop(_key(request), None)
@@ -77,13 +81,12 @@ def _key(request: CycleRequest) -> tuple[str, str | None]:
 
 def _record_refusal(store: Store, request: CycleRequest, why: str) -> None:
     now = utc_now()
-    with contextlib.suppress(StoreUnavailable):
-        cycle = store.skip_cycle(
-            schedule=request.schedule,
-            trigger=request.trigger,
-            dry_run=request.dry_run,
-            reason=_NOT_STARTED,
-            detail=why,
-            now=now,
-        )
-        store.append_events(cycle.id, [NewEvent(kind=EventKind.NOTICE, at=now, level=Level.CRITICAL, text=why)])
+    cycle = store.skip_cycle(
+        schedule=request.schedule,
+        trigger=request.trigger,
+        dry_run=request.dry_run,
+        reason=_NOT_STARTED,
+        detail=why,
+        now=now,
+    )
+    store.append_events(cycle.id, [NewEvent(kind=EventKind.NOTICE, at=now, level=Level.CRITICAL, text=why)])

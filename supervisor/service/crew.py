@@ -117,9 +117,14 @@ class Crew:
                 logger.info("Another supervisor was faster", extra={"why": conflict.message})
                 chain = None
             await self._told.done(request, chain)
-        except Exception:
+        except Exception as error:
             # Here the task ends: one cycle that fails in a way nobody thought of must not take the others with it.
             logger.exception("A cycle failed", extra={"schedule": request.schedule})
+            if request.schedule in self._cycles:
+                # Its record says so already, or is completed like that of a dead supervisor.
+                await self._told.done(request, None)
+            else:
+                await self._told.refuse(request, f"The cycle could not begin: {str(error) or type(error).__name__}")
         finally:
             self._cycles.pop(request.schedule, None)
             self._stops.pop(request.schedule)

@@ -33,6 +33,27 @@ SWEEPS_OFTEN = """
 from supervisor.service import daemon
 daemon.SWEEP_SECONDS = 0.1
 """
+# A cycle fails with what nobody thought of: before it is on record, or in its middle.
+FAILS_FIRST = """
+from supervisor.service import crew
+real, failed = crew.run_cycle, []
+async def fails_once(ladder, request, *, stop):
+    if not failed:
+        failed.append(request)
+        raise OSError(24, "Too many open files")
+    return await real(ladder, request, stop=stop)
+crew.run_cycle = fails_once
+"""
+FAILS_LATER = """
+from supervisor.climb import cycle
+real, failed = cycle.run_session, []
+async def fails_once(*args, **more):
+    if not failed:
+        failed.append(args)
+        raise OSError(24, "Too many open files")
+    return await real(*args, **more)
+cycle.run_session = fails_once
+"""
 
 
 class Manager:
@@ -157,6 +178,27 @@ def test_no_sign_of_life_is_given_for_a_scheduler_that_is_stuck(
         assert service.done().exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("prelude", "became"),
+    [(FAILS_FIRST, ["skipped", "healthy"]), (FAILS_LATER, ["failed", "healthy"])],
+    ids=["before it is on record", "in its middle"],
+)
+def test_a_schedule_goes_on_after_a_cycle_failed_in_a_way_nobody_thought_of(
+    tmp_path: Path, standin: Path, prelude: str, became: list[str]
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    with serving(place, prelude=prelude, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: statuses(place).count("healthy") >= 2, what="two cycles")
+        service.process.send_signal(signal.SIGTERM)
+        done = service.done()
+
+    assert done.exit_code == 0, done.err
+    assert "Too many open files" in done.err
+    assert statuses(place)[:2] == became
+    place.assert_nothing_left()
+
+
 def test_it_sweeps_by_itself(tmp_path: Path, standin: Path) -> None:
     place = Place(tmp_path, standin)
     configure(place, SELDOM)
@@ -171,7 +213,7 @@ def test_a_cycle_under_way_is_let_end_and_more_time_is_asked_for(
 ) -> None:
     place = Place(tmp_path, standin, ways="busy")
     configure(place, OFTEN)
-    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
         place.until_reached()
         service.process.send_signal(signal.SIGTERM)
         until(lambda: manager.heard("EXTEND_TIMEOUT_USEC="), what="more time is asked for")
@@ -188,7 +230,7 @@ def test_a_second_wish_to_end_interrupts_and_the_next_service_goes_on(
 ) -> None:
     place = Place(tmp_path, standin, ways="busy")
     configure(place, OFTEN)
-    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
         until_recorded(place)
         service.process.send_signal(signal.SIGTERM)
         until(lambda: manager.heard("STOPPING=1"), what="it drains")
@@ -200,7 +242,7 @@ def test_a_second_wish_to_end_interrupts_and_the_next_service_goes_on(
 
     place.go_on()
     configure(place, SELDOM + '[[schedules]]\nname = "often"\n')
-    with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as service:
+    with serving(place, OPSLADDER_WEB__PORT="0") as service:
         until(lambda: statuses(place)[0] == "healthy", what="the cycle has gone on")
         service.process.send_signal(signal.SIGTERM)
         service.done()
@@ -211,7 +253,7 @@ def test_a_second_wish_to_end_interrupts_and_the_next_service_goes_on(
 def test_killed_with_cycles_under_way_the_next_service_goes_on_with_them(tmp_path: Path, standin: Path) -> None:
     place = Place(tmp_path, standin, ways="busy")
     configure(place, OFTEN)
-    with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as service:
+    with serving(place, OPSLADDER_WEB__PORT="0") as service:
         until_recorded(place)
         service.process.kill()
         service.done()
@@ -219,7 +261,7 @@ def test_killed_with_cycles_under_way_the_next_service_goes_on_with_them(tmp_pat
 
     place.go_on()
     configure(place, SELDOM + '[[schedules]]\nname = "often"\n')
-    with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as service:
+    with serving(place, OPSLADDER_WEB__PORT="0") as service:
         until(lambda: statuses(place)[0] == "healthy", what="the cycle has gone on")
         service.process.send_signal(signal.SIGTERM)
         service.done()
@@ -229,7 +271,7 @@ def test_killed_with_cycles_under_way_the_next_service_goes_on_with_them(tmp_pat
 def test_a_reload_takes_new_schedules_and_refuses_a_bad_file(tmp_path: Path, standin: Path, manager: Manager) -> None:
     place = Place(tmp_path, standin)
     configure(place, SELDOM)
-    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
         until(lambda: manager.heard("READY=1"), what="it is ready")
         good = (place.root / "opsladder.toml").read_text()
         (place.root / "opsladder.toml").write_text("[claude\n")
@@ -251,9 +293,9 @@ def test_a_reload_takes_new_schedules_and_refuses_a_bad_file(tmp_path: Path, sta
 def test_a_second_service_on_one_state_directory_is_refused(tmp_path: Path, standin: Path, manager: Manager) -> None:
     place = Place(tmp_path, standin)
     configure(place, SELDOM)
-    with serving(place, manager, OPSLADDER_WEB__PORT=str(free_port())) as service:
+    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
         until(lambda: manager.heard("READY=1"), what="it is ready")
-        with serving(place, OPSLADDER_WEB__PORT=str(free_port())) as second:
+        with serving(place, OPSLADDER_WEB__PORT="0") as second:
             refused = second.done()
         service.process.send_signal(signal.SIGTERM)
         service.done()
@@ -279,7 +321,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_runs(tmp_path: Path, standin: 
 def test_a_firing_without_a_cli_is_on_record_and_a_person_is_told(tmp_path: Path, standin: Path) -> None:
     place = Place(tmp_path, standin)
     configure(place, OFTEN)
-    with serving(place, OPSLADDER_WEB__PORT=str(free_port()), OPSLADDER_CLAUDE__BIN=str(tmp_path / "none")) as service:
+    with serving(place, OPSLADDER_WEB__PORT="0", OPSLADDER_CLAUDE__BIN=str(tmp_path / "none")) as service:
         until(lambda: statuses(place), what="the firing is on record")
         service.process.send_signal(signal.SIGTERM)
         service.done()

@@ -1,0 +1,68 @@
+"""A firing hears of a cycle that could not begin, and nobody is left untold, with a real scheduler and store."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from supervisor.climb.ladder import CycleRequest
+from supervisor.model.cycle import CycleStatus, Trigger
+from supervisor.model.report import Level
+from supervisor.service.account import Account
+from supervisor.service.scheduler import Firing
+from supervisor.store import Store, open_store
+from tests.service.scheduled import MINUTE, NOON, Clock, Service, schedules
+
+TEN = 10 * MINUTE
+WHY = "There is no CLI."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path}/state/opsladder.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(tmp_path: Path, store: Store) -> Iterator[Service]:
+    with asyncio.Runner() as runner:
+        started = Service(runner, store, schedules(tmp_path), Clock())
+        started.step()
+        yield started
+
+
+def refuse(service: Service, tmp_path: Path, firing: Firing) -> None:
+    """The cycle of this firing cannot begin."""
+    account = Account(service.scheduler, service.store, lambda: schedules(tmp_path))
+    account.open(firing)
+    request = CycleRequest(
+        schedule="web", trigger=Trigger.SCHEDULE, dry_run=False, max_tier=3, fire_key=firing.fire_key
+    )
+    service.run(account.refuse(request, WHY))
+
+
+def test_a_refusal_is_on_record_and_does_not_stand_in_the_way_of_the_next_firing(
+    service: Service, store: Store, tmp_path: Path
+) -> None:
+    (firing,) = service.offers(NOON + TEN)
+    refuse(service, tmp_path, firing)
+
+    (chain,) = store.chains(10, CycleStatus.SKIPPED)
+    (event,) = store.events(cycle_id=chain.cycle.id)
+    assert (chain.cycle.reason, chain.cycle.detail) == ("not_started", WHY)
+    assert (event.level, event.text) == (Level.CRITICAL, WHY)
+    assert [later.due for later in service.offers(NOON + 2 * TEN)] == [NOON + 2 * TEN]
+
+
+def test_a_refusal_that_cannot_be_put_on_record_is_tried_again(service: Service, store: Store, tmp_path: Path) -> None:
+    (firing,) = service.offers(NOON + TEN)
+    file = tmp_path / "state" / "opsladder.db"
+    away = file.with_name("away.db")
+    store.close()
+    file.rename(away)
+    refuse(service, tmp_path, firing)
+    away.rename(file)
+
+    assert store.chains(10, CycleStatus.SKIPPED) == []
+    assert service.offers(NOON + TEN + MINUTE) == [firing]
