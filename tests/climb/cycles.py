@@ -39,11 +39,11 @@ probe.probe.__kwdefaults__["seconds"] = {seconds}
 PLACES: list["Place"] = []
 
 
-def until(reached: Callable[[], Any], *, what: str, seconds: float = DEADLINE_SECONDS) -> Any:
+def until(reached: Callable[[], Any], *, what: str) -> Any:
     """Ask until the answer is yes, and return it."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while not (answer := reached()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} seconds: {what}"
+        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS:g} seconds: {what}"
         time.sleep(0.01)
     return answer
 
@@ -219,7 +219,7 @@ class Place:
 
     def assert_nothing_left(self) -> None:
         """No process, no file of a run, no record that is not over."""
-        until(lambda: not self.processes(), what="no process is left", seconds=5)
+        until(lambda: not self.processes(), what="no process is left")
         assert self.files_left() == []
         for chain in self.chains():
             assert chain.cycle.status != "running"

@@ -28,7 +28,6 @@ from supervisor.store.records import CostBy
 _SETTLING = 6
 _NEXT_TO_NOTHING = 1e-9
 _WAITING_OR_RUNNING = frozenset({CycleStatus.RUNNING, CycleStatus.PAUSED})
-_ENDS_BY_SECONDS = 10.0
 
 # A change of a status has its entry in the history.
 MOVES = "INSERT INTO transitions"
@@ -115,7 +114,7 @@ def discrepancies(place: Place) -> list[str]:
 
 def _left_behind(place: Place, chains: Iterable[Chain]) -> Iterator[str]:
     try:
-        until(lambda: not place.processes(), what="no process is left", seconds=_ENDS_BY_SECONDS)
+        until(lambda: not place.processes(), what="no process is left")
     except AssertionError:
         yield f"processes are left: {place.processes()}"
     if place.files_left():

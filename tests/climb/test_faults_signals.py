@@ -86,7 +86,7 @@ def test_an_interrupted_tier_is_recorded_ended_and_gone_on_with_by_the_next_cycl
         place = Place(tmp_path, cli, base_url=api.base_url, config=may_wait(tmp_path))
         started = place.start("--json")
         place.until_reached()
-        assert [p for p in place.processes() if "sleep 600" in p]
+        until(lambda: [p for p in place.processes() if "sleep 600" in p], what="its tool waits")
 
         ask(started.pid)
         done = started.done()
@@ -192,7 +192,7 @@ def test_a_supervisor_killed_in_mid_tier_is_followed_by_one_that_goes_on_with_it
         # Nobody has asked for its exit code yet: it stays a zombie, as under an init that never asks.
         started.process.kill()
         until(lambda: psutil.Process(started.pid).status() == psutil.STATUS_ZOMBIE, what="it is dead")
-        assert [p for p in place.processes() if "sleep 600" in p]
+        until(lambda: [p for p in place.processes() if "sleep 600" in p], what="its tool waits")
         again = place.cycle("--json")
         started.done()
 
@@ -218,7 +218,7 @@ def test_tools_that_outlive_their_cli_are_found_by_their_mark_whatever_the_sessi
     [[session]] = [chain.sessions for chain in place.chains()]
     started.process.kill()
     psutil.Process(session.pid).kill()
-    assert len([p for p in place.processes() if "sleep 600" in p]) == 2
+    until(lambda: len([p for p in place.processes() if "sleep 600" in p]) == 2, what="both its tools are left")
     place.go_on()
 
     assert place.cycle().exit_code == 0
@@ -329,7 +329,7 @@ def test_a_cli_that_was_booted_ahead_never_outlives_its_supervisor(tmp_path, cli
         done = started.done()
 
         assert done.exit_code != 0
-        until(lambda: not place.processes(), what="nothing is left", seconds=10)
+        until(lambda: not place.processes(), what="nothing is left")
         assert api.calls == ()
 
 
