@@ -4,6 +4,7 @@ The CLI is ended with its whole tree, and the record catches up from the raw str
 """
 
 import datetime as dt
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,13 +21,16 @@ from supervisor.climb.recorder import Recorder
 from supervisor.climb.replay import replay_stream, replay_transcript
 from supervisor.climb.run import RUN_MARK, inherited_usage, price_table
 from supervisor.decide.breach import ran_unasked
+from supervisor.errors import StoreError
 from supervisor.model.cycle import Chain, Cycle, EventKind
 from supervisor.model.events import StreamEvent, ToolResult
 from supervisor.model.guarding import RecordedCall
-from supervisor.model.outcome import Ended
+from supervisor.model.outcome import Ended, Failure
 from supervisor.model.permission import Decision, Verdict
-from supervisor.model.session import UNFINISHED, Session, ToolCalls
+from supervisor.model.session import UNFINISHED, Session, SessionStatus, ToolCalls
 from supervisor.store import SessionEnd
+
+logger = logging.getLogger(__name__)
 
 # No process has this pid, so only the mark is looked for.
 _NO_PID = 0
@@ -82,22 +86,23 @@ class Account:
 def account(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) -> Account:
     """Put together what is known of a run whose supervisor died. Reads files and the store; may be done again.
 
-    ``calls`` are those of the run that the guard has answered.
+    ``calls`` are those of the run that the guard has answered. Of a run whose files cannot be read that is what was
+    recorded while it ran: it must not keep every other cycle from being settled, and from beginning, for ever.
     """
+    try:
+        return _caught_up(ladder, session, calls)
+    except StoreError:
+        raise
+    except Exception as error:
+        logger.exception("What a lost run said cannot be read", extra={"session": session.id})
+        return _as_recorded(ladder, session, f"{type(error).__name__}: {error}")
+
+
+def _caught_up(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) -> Account:
     store = ladder.store
     stream_file = stream_path(ladder.settings.state.dir, session.id)
-    spoken_at = _written_at(stream_file) or ladder.clock()
     masker = ladder.settings.masker()
-    recorder = Recorder(
-        store,
-        session,
-        price=price_table(ladder),
-        masker=masker,
-        watch=lambda _: None,
-        clock=lambda: spoken_at,
-        patience_seconds=ladder.store_patience_seconds,
-        catching_up=True,
-    )
+    recorder = _recorder(ladder, session, _written_at(stream_file) or ladder.clock())
     heard: list[ToolResult] = []
 
     def on_event(event: StreamEvent) -> None:
@@ -127,6 +132,32 @@ def account(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) -> 
     end = replace(end, tool_calls=store.call_counts(session.id) if calls else ToolCalls())
     return Account(
         recorder=recorder, end=ending(end if transcript.messages >= session.messages else _without_figures(end), masker)
+    )
+
+
+def _as_recorded(ladder: Ladder, session: Session, why: str) -> Account:
+    """The end of a run of which only that is known which was recorded while it ran."""
+    now = ladder.clock()
+    end = SessionEnd(
+        status=SessionStatus.INTERRUPTED,
+        failure=Failure.INTERRUPTED,
+        detail=f"The run was interrupted, and what it said last cannot be read: {why}. Its session is kept.",
+        tool_calls=ladder.store.call_counts(session.id),
+        ended_at=now,
+    )
+    return Account(recorder=_recorder(ladder, session, now), end=ending(end, ladder.settings.masker()))
+
+
+def _recorder(ladder: Ladder, session: Session, spoken_at: dt.datetime) -> Recorder:
+    return Recorder(
+        ladder.store,
+        session,
+        price=price_table(ladder),
+        masker=ladder.settings.masker(),
+        watch=lambda _: None,
+        clock=lambda: spoken_at,
+        patience_seconds=ladder.store_patience_seconds,
+        catching_up=True,
     )
 
 

@@ -105,6 +105,18 @@ def test_one_that_cannot_be_recorded_with_the_others_does_not_hold_them_up(
     assert all(len(said(ladder.store, session)) == 1 for session in lost)
 
 
+def test_one_whose_stream_cannot_be_read_holds_up_neither_the_others_nor_the_next_cycle(ladder: Ladder) -> None:
+    lost = lose(ladder.store, 3)
+    stream_path(ladder.settings.state.dir, lost[1].id).mkdir()
+
+    asyncio.run(recover(ladder))
+
+    chains = settled(ladder.store)
+    assert {chain.cycle.status for chain in chains} == {CycleStatus.PAUSED}
+    assert {chain.sessions[0].status for chain in chains} == {SessionStatus.INTERRUPTED}
+    assert "cannot be read: IsADirectoryError" in (chains[1].sessions[0].detail or "")
+
+
 def test_those_that_said_very_much_are_settled_one_after_the_other(
     ladder: Ladder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
