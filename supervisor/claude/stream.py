@@ -43,6 +43,8 @@ _ALIVE_KINDS = frozenset(
     }
 )
 _ALIVE = Alive()
+# The last second that a date can have. What lies beyond is no time in seconds.
+_LAST_SECOND = 253_402_300_799
 
 
 class StreamParser:
@@ -225,7 +227,7 @@ def _rate_limit(event: Mapping[str, object]) -> RateLimit:
     resets_at = number(info.get("resetsAt"))
     return RateLimit(
         status=name(info.get("status")),
-        resets_at=None if resets_at is None else int(resets_at),
+        resets_at=None if resets_at is None or resets_at > _LAST_SECOND else int(resets_at),
         kind=name(info.get("rateLimitType")),
     )
 

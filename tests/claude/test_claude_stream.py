@@ -190,6 +190,15 @@ def test_a_usage_limit():
     ]
 
 
+def test_a_usage_window_that_ends_beyond_all_dates_has_no_known_end():
+    """In milliseconds, for example: no date could be made of it, when the run is over and whenever it is recovered."""
+    info = {"status": "rejected", "resetsAt": 1794792929000, "rateLimitType": "five_hour"}
+
+    [limit] = read({"type": "rate_limit_event", "rate_limit_info": info})
+
+    assert limit == RateLimit(status="rejected", resets_at=None, kind="five_hour")
+
+
 def test_a_result_with_its_type_at_the_end():
     account = {
         "inputTokens": 1,
