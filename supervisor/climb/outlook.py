@@ -23,9 +23,13 @@ def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
     """What the operator set, with what was asked for this cycle. Reads the store when more money was approved."""
     settings = ladder.settings
     budget = Budget(cycle_usd=settings.budget.per_cycle_usd, day_usd=settings.budget.per_day_usd)
+    today = day_of(ladder.clock())
     if request.approve_budget:
-        spent_today = ladder.store.spent_since(day_of(ladder.clock()))
+        spent_today = ladder.store.spent_since(today)
         budget = extended(budget, Budget(cycle_usd=chain.cost_usd, day_usd=spent_today))
+    else:
+        # A cycle that waits because of its budget goes on the next day by itself, with as much again.
+        budget = extended(budget, Budget(cycle_usd=_spent_before(chain, today)))
     return Policy(
         tiers=len(settings.tiers),
         max_tier=min(request.max_tier, len(settings.tiers)),
@@ -39,6 +43,11 @@ def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
         budget=budget,
         budget_approved_at=ladder.clock() if request.approve_budget else None,
     )
+
+
+def _spent_before(chain: Chain, day: dt.datetime) -> float:
+    """The known cost of what a cycle had ended before that day."""
+    return sum(s.cost_usd or 0.0 for s in chain.sessions if s.ended_at is not None and s.ended_at < day)
 
 
 def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroundings:
