@@ -40,6 +40,9 @@ def stop(config: Path | None, record: int, *, as_json: bool) -> None:
             case CycleStatus.RUNNING:
                 store.ask_to_stop(cycle.id, by=who())
                 _wait(settings, store, cycle.id)
+                if store.cycle(cycle.id).status is CycleStatus.PAUSED:
+                    # Whoever ran it let it wait at this very moment.
+                    _give_up(store, store.chain(cycle.id))
             case CycleStatus.PAUSED:
                 _give_up(store, store.chain(cycle.id))
             case over:

@@ -31,7 +31,7 @@ from supervisor.model.outcome import Ended
 from supervisor.model.permission import Verdict
 from supervisor.model.progress import CycleEnded, CycleStarted, Notice, TierDecided
 from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
-from supervisor.model.step import Finish, RunTier
+from supervisor.model.step import Finish, RunTier, Step
 from supervisor.prompts import Delta
 
 logger = logging.getLogger(__name__)
@@ -79,9 +79,7 @@ async def _climb(
         chain = await insist(patience, store.chain, cycle.id)
         around = await insist(patience, surroundings, ladder, request, chain)
         now = ladder.clock()
-        step = next_step(chain, policy, around, now=now)
-        if isinstance(step, RunTier) and stop.event.is_set():
-            step = _stopped(cycle, stop)
+        step = _heeding(stop, chain.cycle, next_step(chain, policy, around, now=now))
         if isinstance(step, Finish):
             return await finish(ladder, cycle, step)
         await insist(patience, store.append_events, cycle.id, [_decision(step, now)])
@@ -117,14 +115,20 @@ async def _climb(
         warm = None
 
 
-def _stopped(cycle: Cycle, stop: StopRequest) -> Finish:
-    match stop.ended:
-        case Ended.STOPPED:
-            return stopped(cycle.stop_asked_by)
-        case Ended.STORE_UNAVAILABLE:
-            return interrupted(cycle, "No further tier was started, because the records could no longer be written.")
-        case _:
-            return interrupted(cycle, "The cycle was interrupted.")
+def _heeding(stop: StopRequest, cycle: Cycle, step: Step) -> Step:
+    """The step, unless somebody wishes that the cycle ends. Asked of the record too: the next look may be too late."""
+    if isinstance(step, Finish) and step.status is not CycleStatus.PAUSED:
+        return step
+    if cycle.stop_asked_by is not None:
+        # Nor does it wait for anything any more.
+        return stopped(cycle.stop_asked_by)
+    return _interrupted(cycle, stop) if isinstance(step, RunTier) and stop.event.is_set() else step
+
+
+def _interrupted(cycle: Cycle, stop: StopRequest) -> Finish:
+    if stop.ended is Ended.STORE_UNAVAILABLE:
+        return interrupted(cycle, "No further tier was started, because the records could no longer be written.")
+    return interrupted(cycle, "The cycle was interrupted.")
 
 
 def _record(ladder: Ladder, record: int | None) -> Session | None:

@@ -1,9 +1,20 @@
 """The wish to end a run, and the wish to end its cycle."""
 
 import asyncio
+from pathlib import Path
 
+import pytest
+from climber import CONFIG, climb
+
+from supervisor.cli import stop as command
 from supervisor.climb.stop import StopRequest
+from supervisor.model.cycle import CycleStatus
 from supervisor.model.outcome import Ended
+from supervisor.model.progress import Progress, TierEnded
+from supervisor.model.session import SessionStatus
+from supervisor.settings import Settings, load_settings
+from supervisor.store import Store, open_store
+from tests.store.store_examples import NOON, add_session, begin, end
 
 
 def test_what_ends_a_run_leaves_its_cycle_be():
@@ -41,3 +52,39 @@ def test_the_first_wish_counts():
         return run
 
     assert asyncio.run(ask()).ended is Ended.BUDGET
+
+
+def test_a_cycle_that_is_to_stop_does_not_wait_for_anything_either(tmp_path: Path, new_cli: Path) -> None:
+    def ask_at_the_end_of_the_run(progress: Progress, settings: Settings) -> None:
+        if isinstance(progress, TierEnded):
+            with open_store(settings.database_url()) as store:
+                store.ask_to_stop(progress.session.cycle_id, by="ada")
+
+    config = CONFIG + "[budget]\nper_cycle_usd = 0.000001\n"
+    climbed = asyncio.run(climb(tmp_path, new_cli, config=config, see=ask_at_the_end_of_the_run))
+
+    cycle = climbed.chain.cycle
+    assert (cycle.status, cycle.reason, cycle.detail) == (
+        CycleStatus.STOPPED,
+        "stopped",
+        "The cycle was stopped by ada.",
+    )
+
+
+def test_a_cycle_that_is_paused_while_it_is_asked_to_stop_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/opsladder.db"
+    settings = load_settings(None, {"HOME": str(tmp_path), "OPSLADDER_STATE__DATABASE_URL": url}, cwd=tmp_path)
+    with open_store(url) as store:
+        session = add_session(store, begin(store))
+
+    def pauses(_: Settings, store: Store, cycle: int) -> None:
+        end(store, session, status=SessionStatus.INTERRUPTED)
+        store.finish_cycle(cycle, status=CycleStatus.PAUSED, reason="interrupted", detail=None, now=NOON)
+
+    monkeypatch.setattr("supervisor.cli.stop.settings_from_process", lambda _: settings)
+    monkeypatch.setattr("supervisor.cli.stop._wait", pauses)
+    command.stop(None, session.id, as_json=False)
+
+    assert capsys.readouterr().out == "Record 1 is interrupted; cycle 1 is stopped.\n"
