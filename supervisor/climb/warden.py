@@ -85,12 +85,13 @@ class Warden:
         """What happens to a call. It is recorded when this returns; when this raises, the call is refused."""
         if call.tool == REPORT_TOOL:
             return _REPORT
-        decision, approval = await insist(_STORE_PATIENCE_SECONDS, self._decide, call)
+        using: set[int] = set()
+        decision, approval = await insist(_STORE_PATIENCE_SECONDS, self._decide, call, using)
         if decision.verdict is Verdict.DEFER and approval is not None:
             self._tell(_waiting(approval), Level.WARNING)
             if self._regime.waits:
                 await self._answer_of_a_person(approval)
-                decision, _ = await insist(_STORE_PATIENCE_SECONDS, self._decide, call)
+                decision, _ = await insist(_STORE_PATIENCE_SECONDS, self._decide, call, using)
         if decision.rule == COOLDOWN:
             self._tell(f"Tier {self._session.tier} was kept from acting: {decision.sentence}", Level.WARNING)
         # Known before the CLI is: the result of a call it lets through may come at once.
@@ -142,21 +143,24 @@ class Warden:
         )
         self._results.pop(tool_use_id, None)
 
-    def _decide(self, call: ToolCall) -> tuple[Decision, Approval | None]:
-        """Decide and record, in one go off the event loop."""
+    def _decide(self, call: ToolCall, using: set[int]) -> tuple[Decision, Approval | None]:
+        """Decide and record, in one go off the event loop. Done again when the store went away in the middle of it.
+
+        ``using`` are the approvals that were being used up then: nobody was told so, and the call has not run.
+        """
         ladder, session, now = self._ladder, self._session, self._ladder.clock()
         ruled, wanted = self._rule_on(call)
         fingerprint = hash_of_input(call.input)
         around = Circumstances(
             switch=ladder.store.switch(),
             over_budget=self._spending.over_by_now(self._recorder.cost_so_far()),
-            approval=self._asked(call, fingerprint) if ruled.verdict is Verdict.DEFER else None,
+            approval=self._asked(call, fingerprint, using) if ruled.verdict is Verdict.DEFER else None,
         )
         decision = clearance(ruled, wanted, around)
         if decision.verdict is Verdict.ALLOW:
             decision = self._take_slots(call, decision)
-        if decision.verdict is Verdict.ALLOW and decision.rule == APPROVED:
-            ladder.store.use_approval(session=session.id, tool_use_id=call.tool_use_id, input_hash=fingerprint, now=now)
+        if decision.verdict is Verdict.ALLOW and decision.rule == APPROVED and around.approval is not None:
+            self._use(around.approval, using)
         approval = None
         if decision.verdict is Verdict.DEFER:
             services = tuple(dict.fromkeys(action.service for action in decision.actions))
@@ -201,7 +205,18 @@ class Warden:
         )
         return out_of_slots(slot, self._ladder.clock()) if isinstance(slot, Refused) else decision
 
-    def _asked(self, call: ToolCall, fingerprint: str) -> Approval | None:
+    def _use(self, approval: Approval, using: set[int]) -> None:
+        if approval.used_by is not None:
+            return
+        using.add(approval.id)
+        self._ladder.store.use_approval(
+            session=self._session.id,
+            tool_use_id=approval.tool_use_id,
+            input_hash=approval.input_hash,
+            now=self._ladder.clock(),
+        )
+
+    def _asked(self, call: ToolCall, fingerprint: str, using: set[int]) -> Approval | None:
         """What a person was asked about this call; nothing when it then was another one under the same id."""
         store, now = self._ladder.store, self._ladder.clock()
         approval = store.approval_of_call(self._session.id, call.tool_use_id)
@@ -210,6 +225,8 @@ class Warden:
         if approval.status is ApprovalStatus.WAITING and approval.expires_at <= now:
             store.expire_approvals(now)
             return store.approval(approval.id)
+        if approval.id in using and approval.used_by == self._session.id:
+            return replace(approval, status=ApprovalStatus.APPROVED)
         return approval
 
     def _ask(self, call: ToolCall, decision: Decision, fingerprint: str, services: tuple[str, ...]) -> Approval:
