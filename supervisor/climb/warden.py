@@ -21,7 +21,7 @@ from supervisor.climb.spending import Spending
 from supervisor.climb.stop import StopRequest
 from supervisor.decide.breach import ran_unasked
 from supervisor.decide.clearance import APPROVED, COOLDOWN, Circumstances, clearance, needs_a_person, out_of_slots
-from supervisor.errors import ConfigError, Conflict
+from supervisor.errors import ConfigError, Conflict, StoreUnavailable
 from supervisor.guard.bounds import ANSWER_SECONDS
 from supervisor.model.cycle import EventKind, NewEvent
 from supervisor.model.events import CallUsage, RateLimit, StreamEvent, ToolResult, ToolUse
@@ -254,8 +254,10 @@ class Warden:
         store = self._ladder.store
         while self._ladder.clock() < asked.expires_at and not self._stop.event.is_set():
             await asyncio.sleep(_ANSWER_POLL_SECONDS)
-            if (await asyncio.to_thread(store.approval, asked.id)).status is not ApprovalStatus.WAITING:
-                return
+            # A store that is away for a moment must not be the answer.
+            with suppress(StoreUnavailable):
+                if (await asyncio.to_thread(store.approval, asked.id)).status is not ApprovalStatus.WAITING:
+                    return
 
     def _look_for_a_breach(self, result: ToolResult) -> None:
         answer = self._answers.get(result.tool_use_id)

@@ -96,6 +96,16 @@ def ask(guard: Warden) -> Decision:
     return asyncio.run(answer())
 
 
+def test_a_store_that_is_away_for_a_moment_is_not_taken_for_a_refusal(
+    ladder: Ladder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unavailable_once(ladder, monkeypatch, "approval", before=lambda: approve(ladder), made=False)
+
+    decision = ask(warden(ladder, waits=True))
+
+    assert (decision.verdict, decision.rule) == (Verdict.ALLOW, "approved")
+
+
 @pytest.mark.parametrize(
     ("name", "made"),
     [("use_approval", False), ("use_approval", True), ("record_call", False), ("record_call", True)],
