@@ -4,6 +4,7 @@ An approval is bound to one call with one exact input. It is used by compare-and
 forked twice, and the CLI would then run the call twice.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import CTE, Connection, RowMapping, select, update
@@ -110,6 +111,13 @@ class Approvals:
             if row["input_hash"] != input_hash:
                 raise _other_input(row)
             return _approval_of(changed(connection, APPROVALS, row["id"], {ApprovalStatus.APPROVED}, values))
+
+
+def withdraw_questions(connection: Connection, cycles: Sequence[int], now: datetime) -> None:
+    """End the waiting of what cycles asked that are over: nobody would act on an answer."""
+    waiting = APPROVALS.c.cycle_id.in_(cycles), APPROVALS.c.status == ApprovalStatus.WAITING
+    withdrawn: Values = {"status": ApprovalStatus.EXPIRED, "decided_at": now, "reason": "its cycle is over"}
+    connection.execute(update(APPROVALS).where(*waiting).values(withdrawn))
 
 
 def _by_id(connection: Connection, approval_id: int) -> RowMapping:

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, insert, sele
 from supervisor.errors import Conflict, PausedFirst
 from supervisor.model.cycle import Cycle, CycleStatus, NewEvent, Trigger
 from supervisor.model.session import UNFINISHED, WAITING, CostBasis, Session, SessionStatus, Tokens
+from supervisor.store.approvals import withdraw_questions
 from supervisor.store.clock import database_now
 from supervisor.store.engine import Database
 from supervisor.store.history import Move, begun, moved, moved_all
@@ -188,10 +189,12 @@ class Writes:
             if events:
                 connection.execute(insert(EVENTS), events)
             rows = moved_all(connection, CYCLES, [_move_of(end) for end in ends])
-            for row in rows:
-                if row["status"] != CycleStatus.PAUSED:
-                    enter_cycle(connection, row)
-                    count_cycle_ended(connection, row)
+            over = [row for row in rows if row["status"] != CycleStatus.PAUSED]
+            for row in over:
+                enter_cycle(connection, row)
+                count_cycle_ended(connection, row)
+            if over:
+                withdraw_questions(connection, [row["id"] for row in over], over[0]["ended_at"])
             return [cycle_of(row) for row in rows]
 
     def create_session(self, new: NewSession) -> Session:

@@ -114,6 +114,22 @@ def test_what_was_answered_in_time_does_not_expire(store: Store, session: Sessio
     assert store.approval(asked.id) == decided
 
 
+def test_nobody_is_asked_any_more_for_a_cycle_that_is_over(store: Store, session: Session) -> None:
+    asked = store.request_approval(question(session))
+    other = store.request_approval(question(add_session(store, begin(store, "other"))))
+    ending = {"reason": None, "detail": None, "now": NOON + minutes(1)}
+    store.finish_cycle(session.cycle_id, status=CycleStatus.PAUSED, **ending)
+    assert store.pending_approvals(NOON + minutes(1)) == [asked, other]
+
+    store.finish_cycle(session.cycle_id, status=CycleStatus.STOPPED, **ending)
+
+    assert store.pending_approvals(NOON + minutes(1)) == [other]
+    withdrawn = store.approval(asked.id)
+    assert (withdrawn.status, withdrawn.reason) == (ApprovalStatus.EXPIRED, "its cycle is over")
+    with pytest.raises(Conflict):
+        decide(store, asked)
+
+
 def test_what_is_not_there_cannot_be_answered_or_read(store: Store) -> None:
     for ask in (
         store.approval,
@@ -137,11 +153,10 @@ def test_an_approval_is_used_once_by_the_session_that_continues_the_one_that_ask
 
 
 def test_an_approval_is_found_from_further_down_and_from_another_cycle(store: Store, session: Session) -> None:
-    asked = store.request_approval(question(session))
+    decided = decide(store, store.request_approval(question(session)))
     store.finish_cycle(session.cycle_id, status=CycleStatus.FAILED, reason="killed", detail=None, now=NOON)
     later = begin(store)
     interrupted = add_session(store, later, session)
-    decided = decide(store, asked)
     last = add_session(store, later, interrupted)
     assert store.approval_of_call(last.id, "toolu_1") == decided
     assert use(store, last).used_by == last.id
