@@ -26,6 +26,8 @@ _OUTPUT_LIMIT = 1_500
 _TIGHT_OUTPUT_LIMIT = 300
 _FINDING_LIMIT = 2_000
 _COMMAND_LIMIT = 1_000
+_MOST_RESULTS = 200
+_FEW_ACTIONS = 10
 _NO_RESULT = "(no result was seen: its outcome is unknown)"
 
 Mask = Callable[[str], str]
@@ -237,14 +239,23 @@ def _ever_smaller(handoff: Handoff) -> Sequence[Handoff]:
         if len(findings) > keep:
             cut(f"all but the newest {keep} findings", investigation_findings=findings[-keep:])
     results = steps[-1].check_results
+    if len(results) > _MOST_RESULTS:
+        cut(f"{len(results) - _MOST_RESULTS} check results that are not healthy", check_results=results[:_MOST_RESULTS])
+    results = steps[-1].check_results
     cut(
         "details of check results and of actions",
-        check_results=tuple(replace(s, detail=_short(s.detail, 80)) for s in results[:200]),
+        check_results=tuple(replace(s, detail=_short(s.detail, 80)) for s in results),
         remediation_attempted=tuple(
             replace(a, command=_short(a.command, 80)) for a in handoff.remediation_attempted[-50:]
         ),
         escalation_reason=_short(handoff.escalation_reason, _FINDING_LIMIT),
-        services_affected=tuple(_short(s, 80) for s in handoff.services_affected[:200]),
+        services_affected=tuple(_short(s, 80) for s in handoff.services_affected[:_MOST_RESULTS]),
+    )
+    # When very much is down, what is down counts and not the words about it.
+    cut(
+        f"whatever check results say beside their status, and all but the newest {_FEW_ACTIONS} actions",
+        check_results=tuple(replace(s, detail="") for s in results),
+        remediation_attempted=steps[-1].remediation_attempted[-_FEW_ACTIONS:],
     )
     return steps
 

@@ -191,3 +191,26 @@ def test_it_holds_no_secret_though_the_records_do():
     assert KNOWN[:6] not in handoffs.encode(handoff)
     assert handoff.commands_run[0].command == "login [masked]"
     assert handoff.services_affected == ("web",)
+
+
+def test_when_very_much_is_down_it_still_says_what():
+    many = [f"shop-backend-{number:03d}" for number in range(250)]
+    why = "connection refused on port 8080 after 3 attempts; last seen healthy 20 minutes ago; node worker-17 not ready"
+    command = "kubectl rollout restart deployment/{} --namespace shop --context production-eu-west"
+    outage = Report(
+        summary="the shop is down",
+        escalation_needed=True,
+        escalation_reason="the cluster has lost a zone",
+        services=tuple(ServiceState(name=name, status=Health.DOWN, detail=why) for name in many),
+        actions=tuple(
+            Action(service=name, kind="restart", command=command.format(name), succeeded=False) for name in many[:60]
+        ),
+    )
+    events = [e for n in range(0, 300, 3) for e in ran(n, f"kubectl get pods --selector app={n}", "down\n" * 500)]
+    events += [event(n, EventKind.TEXT, "I see that it is down. " * 40) for n in range(300, 400)]
+
+    handoff = handoffs.decode(handoffs.encode(build(events, (a_session(report=outage),))))
+
+    assert [s.name for s in handoff.check_results] == many[:200]
+    assert "50 check results that are not healthy" in handoff.left_out
+    assert handoff.remediation_attempted[-1].service == many[59]
