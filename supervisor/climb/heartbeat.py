@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from supervisor.climb.ladder import Ladder
-from supervisor.climb.owner import this_process
+from supervisor.climb.owner import LEASE, this_process
 from supervisor.climb.stop import StopRequest
 from supervisor.errors import Conflict, StoreError
 from supervisor.model.cycle import Cycle
@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 # Whoever wants the cycle to stop waits for the next look; a beat is a write, and only has to be well within the lease.
 _LOOK_SECONDS = 2.0
 _BEAT_SECONDS = 20.0
+# Well before another host may take the cycle over, nothing of it may run here any more.
+_LONGEST_SILENCE_SECONDS = LEASE.total_seconds() * 0.6
 
 
 @contextlib.asynccontextmanager
@@ -47,8 +49,10 @@ async def _beat(ladder: Ladder, cycle: Cycle, stop: StopRequest) -> None:
             logger.critical("Another process runs this cycle now", extra={"cycle": cycle.id})
             stop.ask(Ended.DISOWNED)
         except StoreError as error:
-            # Whoever writes records waits for the store and decides when that was too long.
+            # Whoever writes records decides when that was too long; but a run that says nothing has nothing to write.
             logger.warning("The heartbeat was not written", extra={"cycle": cycle.id, "why": error.message})
+            if clock() - beaten_at >= _LONGEST_SILENCE_SECONDS:
+                stop.ask(Ended.STORE_UNAVAILABLE)
         else:
             if found.stop_asked_by is not None:
                 stop.ask(Ended.STOPPED)

@@ -12,6 +12,7 @@ from supervisor.climb.heartbeat import beating
 from supervisor.climb.ladder import Ladder
 from supervisor.climb.owner import this_process
 from supervisor.climb.stop import StopRequest
+from supervisor.errors import StoreUnavailable
 from supervisor.model.cycle import Cycle, Trigger
 from supervisor.model.outcome import Ended
 from supervisor.prompts import Prompts
@@ -86,3 +87,20 @@ def test_who_has_lost_its_cycle_stops(
 
     assert stop.ended is Ended.DISOWNED
     assert ladder.store.owners() == [OTHER]
+
+
+def test_who_could_not_say_for_long_that_it_lives_stops_before_another_takes_over(
+    ladder: Ladder, cycle: Cycle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every(monkeypatch, look=0.01, beat=0.02)
+    monkeypatch.setattr("supervisor.climb.heartbeat._LONGEST_SILENCE_SECONDS", 0.1)
+
+    def gone(*_: object, **__: object) -> Cycle:
+        raise StoreUnavailable("The server does not answer.")
+
+    monkeypatch.setattr(ladder.store, "beat", gone)
+    stop = StopRequest()
+
+    asyncio.run(beat_until(ladder, cycle, stop, stop.event.is_set))
+
+    assert stop.ended is Ended.STORE_UNAVAILABLE
