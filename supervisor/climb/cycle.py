@@ -4,6 +4,7 @@ Each transition is recorded before it is acted on, so a crash at any point leave
 asked of.
 """
 
+import asyncio
 import datetime as dt
 import logging
 from dataclasses import replace
@@ -20,6 +21,7 @@ from supervisor.climb.insist import insist
 from supervisor.climb.ladder import CycleRequest, Ladder, unfailing
 from supervisor.climb.launch import Launched
 from supervisor.climb.outlook import policy_for, surroundings
+from supervisor.climb.owner import this_process
 from supervisor.climb.recovery import recover
 from supervisor.climb.run import run_session
 from supervisor.climb.settle import settle
@@ -76,6 +78,8 @@ async def _climb(
     store, patience = ladder.store, ladder.store_patience_seconds
     policy = await insist(patience, policy_for, ladder, request, await insist(patience, store.chain, cycle.id))
     while True:
+        # Who was held up for long may find its cycle in other hands: then all that follows is theirs to do.
+        await insist(patience, store.owned_cycle, cycle.id, owner=this_process())
         chain = await insist(patience, store.chain, cycle.id)
         around = await insist(patience, surroundings, ladder, request, chain)
         now = ladder.clock()
@@ -165,10 +169,11 @@ async def _break_off(ladder: Ladder, cycle: Cycle, error: BaseException) -> None
     try:
         # What had to wait for the store has waited already.
         hasty = replace(ladder, store_patience_seconds=0.0)
+        await asyncio.to_thread(ladder.store.owned_cycle, cycle.id, owner=this_process())
         await settle(hasty, cycle)
         ladder.watch(Notice(text=(await close(hasty, cycle, step)).detail))
     except StoreError as problem:
-        logger.warning("The cycle stays open until the next one settles it", extra={"why": problem.message})
+        logger.warning("The cycle is left to whoever settles it", extra={"why": problem.message})
 
 
 def _fits(warm: Launched, step: RunTier, cycle: Cycle) -> bool:

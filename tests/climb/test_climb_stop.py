@@ -7,14 +7,16 @@ import pytest
 from climber import CONFIG, climb
 
 from supervisor.cli import stop as command
+from supervisor.climb.owner import this_process
 from supervisor.climb.stop import StopRequest
+from supervisor.errors import Conflict
 from supervisor.model.cycle import CycleStatus
 from supervisor.model.outcome import Ended
 from supervisor.model.progress import Progress, TierEnded
 from supervisor.model.session import SessionStatus
 from supervisor.settings import Settings, load_settings
 from supervisor.store import Store, open_store
-from tests.store.store_examples import NOON, add_session, begin, end
+from tests.store.store_examples import NOON, OWNER, add_session, begin, end
 
 
 def test_what_ends_a_run_leaves_its_cycle_be():
@@ -88,3 +90,23 @@ def test_a_cycle_that_is_paused_while_it_is_asked_to_stop_is_stopped(
     command.stop(None, session.id, as_json=False)
 
     assert capsys.readouterr().out == "Record 1 is interrupted; cycle 1 is stopped.\n"
+
+
+def test_who_finds_its_cycle_in_other_hands_starts_no_further_tier_and_ends_nothing(
+    tmp_path: Path, new_cli: Path
+) -> None:
+    def take_over_after_the_run(progress: Progress, settings: Settings) -> None:
+        if isinstance(progress, TierEnded):
+            with open_store(settings.database_url()) as store:
+                store.take_over(gone=this_process(), owner=OWNER)
+                theirs = add_session(store, store.cycle(progress.session.cycle_id), progress.session, tier=2)
+                store.activate_session(theirs.id, pid=1, pid_started=1.0, now=NOON)
+
+    with pytest.raises(Conflict):
+        asyncio.run(climb(tmp_path, new_cli, see=take_over_after_the_run))
+
+    with open_store(f"sqlite:///{tmp_path}/state/opsladder.db") as store:
+        [chain] = store.chains(2)
+        assert chain.cycle.status is CycleStatus.RUNNING
+        assert [session.status for session in chain.sessions] == [SessionStatus.COMPLETED, SessionStatus.ACTIVE]
+        assert store.owners() == [OWNER]
