@@ -205,7 +205,8 @@ def _warden(
 ) -> Warden:
     settings, store = ladder.settings, ladder.store
     tier = settings.tiers[session.tier - 1]
-    before = Budget(cycle_usd=store.spent_in_cycle(session.cycle_id), day_usd=store.spent_since(day_of(ladder.clock())))
+    day = day_of(ladder.clock())
+    before = Budget(cycle_usd=store.spent_in_cycle(session.cycle_id), day_usd=store.spent_since(day))
     return Warden(
         ladder,
         session,
@@ -218,7 +219,7 @@ def _warden(
         ),
         recorder=recorder,
         spending=Spending(
-            store=store, clock=ladder.clock, limits=replace(limits, run_usd=tier.max_budget_usd), before=before
+            store=store, clock=ladder.clock, limits=replace(limits, run_usd=tier.max_budget_usd), before=before, day=day
         ),
         stop=stop,
     )

@@ -11,7 +11,7 @@ from make import RUNTIME
 
 from supervisor.climb.ladder import Ladder, utc_now
 from supervisor.climb.recorder import Recorder
-from supervisor.climb.spending import Spending
+from supervisor.climb.spending import Spending, day_of
 from supervisor.climb.stop import StopRequest
 from supervisor.climb.warden import Regime, Warden
 from supervisor.decide.budget import Budget
@@ -61,7 +61,7 @@ def warden(ladder: Ladder, *, waits: bool) -> Warden:
     regime = Regime(
         own_paths=(), own_pids=frozenset(), dry_run=False, waits=waits, approval_limit=timedelta(minutes=10)
     )
-    spending = Spending(store=store, clock=utc_now, limits=Budget(), before=Budget())
+    spending = Spending(store=store, clock=utc_now, limits=Budget(), before=Budget(), day=day_of(utc_now()))
     return Warden(ladder, session, regime, recorder=recorder, spending=spending, stop=StopRequest())
 
 
