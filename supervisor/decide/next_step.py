@@ -42,6 +42,20 @@ class Policy:
 
 def next_step(chain: Chain, policy: Policy, around: Surroundings, *, now: dt.datetime) -> Step:
     """The next thing to do for this chain."""
+    step = _wanted(chain, policy, around, now)
+    if isinstance(step, RunTier) and step.tier > policy.max_tier:
+        # It was allowed when the cycle began to wait, and is not any more.
+        return Finish(
+            status=CycleStatus.BLOCKED,
+            reason="max_tier",
+            detail=f"Tier {step.tier} was to go on, and tier {policy.max_tier} is the highest allowed by now.",
+            tell=True,
+            would_run_tier=step.tier,
+        )
+    return step
+
+
+def _wanted(chain: Chain, policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
     if not chain.sessions:
         return _first(chain, policy, around, now)
     last = chain.sessions[-1]

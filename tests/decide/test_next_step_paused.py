@@ -144,3 +144,14 @@ def test_a_higher_tier_that_paused_before_it_said_anything_goes_on_from_the_one_
     assert isinstance(step, RunTier)
     assert (step.tier, step.continuity.kind, step.continuity.reason) == (2, ContinuityKind.RESUME, Reason.NEXT_TIER)
     assert (step.continuity.parent, step.resumes) == (below.id, resumes)
+
+
+@pytest.mark.parametrize("status", [SessionStatus.PAUSED, SessionStatus.INTERRUPTED])
+def test_a_tier_that_is_not_allowed_any_more_does_not_go_on(status):
+    failure = Failure.APPROVAL if status is SessionStatus.PAUSED else Failure.INTERRUPTED
+    third = replace(paused(failure), status=status, tier=3)
+    around = {"approvals": {1: ApprovalStatus.APPROVED}}
+
+    assert ask(third, around=around).tier == 3
+    step = ask(third, around=around, tiers=2, max_tier=2)
+    assert (step.status, step.reason, step.tell) == (CycleStatus.BLOCKED, "max_tier", True)
