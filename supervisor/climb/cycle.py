@@ -141,7 +141,8 @@ def _record(ladder: Ladder, record: int | None) -> Session | None:
 
 def _unfinished(ladder: Ladder, parent: Session | None) -> list[str]:
     """The calls of a run that was cut off of which nobody knows how they ended."""
-    if parent is None or parent.status is SessionStatus.COMPLETED:
+    # By its failure: one that was paused counts as completed as soon as another has gone on from it, or was about to.
+    if parent is None or (parent.status is SessionStatus.COMPLETED and parent.failure is None):
         return []
     calls = ladder.store.calls(parent.id)
     return [f"{c.tool}: {_one_line(c.text)}" for c in calls if c.verdict is Verdict.ALLOW and c.outcome is None]
