@@ -11,6 +11,8 @@ from supervisor.store import Owner
 # An owner on another host that was silent for this long is taken for dead. Far longer than a store may be away.
 LEASE = dt.timedelta(minutes=5)
 
+# How the kernel names the process numbers that every host begins with.
+_FIRST_NUMBERS = "pid:[4026531836]"
 _STATE, _START = 0, 19
 _DEAD = frozenset("ZXx")
 
@@ -25,19 +27,32 @@ def this_process() -> Owner:
 
 
 def is_gone(owner: Owner) -> bool:
-    """Whether an owner is known to be dead. One on another host is, when its heartbeat is older than its lease."""
-    name, _, boot = owner.host.partition(" ")
-    here, _, this_boot = _host().partition(" ")
-    if name != here:
+    """Whether an owner is known to be dead. One that cannot be seen is, when its heartbeat is older than its lease.
+
+    That is one on another host, and one in another container: there its number means another process, or none.
+    """
+    name, boot, numbers = _parts(owner.host)
+    here, this_boot, these_numbers = _parts(_host())
+    if name != here or (boot == this_boot and numbers != these_numbers):
         return owner.silent_for is not None and owner.silent_for > LEASE
     return boot != this_boot or _started(owner.pid) != owner.started
 
 
 @cache
 def _host() -> str:
-    """The host and its present boot: no process survives a reboot, whatever has its pid now."""
+    """The host and its present boot: no process survives a reboot, whatever has its pid now.
+
+    In a container also whose process numbers these are: several can have the name of their host.
+    """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{socket.gethostname()} {boot}"
+    numbers = str(Path("/proc/self/ns/pid").readlink())
+    return f"{socket.gethostname()} {boot}" + ("" if numbers == _FIRST_NUMBERS else f" {numbers}")
+
+
+def _parts(host: str) -> tuple[str, str, str]:
+    name, _, rest = host.partition(" ")
+    boot, _, numbers = rest.partition(" ")
+    return name, boot, numbers
 
 
 def _started(pid: int) -> float | None:
