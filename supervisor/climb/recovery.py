@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 _TOGETHER = 25
 # What such a group has said is held in memory. Above this, one cycle after the other.
 _MOST_BYTES = 32_000_000
+# What this process is settling: many of its cycles begin with a recovery, and none may take this for what was left.
+_SETTLING: set[int] = set()
 
 
 async def recover(ladder: Ladder, *, left: Collection[int] = ()) -> None:
@@ -56,21 +58,31 @@ async def recover(ladder: Ladder, *, left: Collection[int] = ()) -> None:
     marks = await asyncio.to_thread(marks_alive)
     newest: Cycle | None = None
     for owner in lost:
-        cycles = await asyncio.to_thread(_take_over, ladder, owner, left)
+        taken = await asyncio.to_thread(_take_over, ladder, owner, left)
+        cycles = [cycle for cycle in taken if cycle.id not in _SETTLING]
         for cycle in cycles:
             logger.warning("A cycle lost its supervisor", extra={"cycle": cycle.id, "pid": owner.pid})
             newest = cycle
-        for some in _several(cycles):
-            try:
-                await _settle_together(ladder, some, marks, owner)
-            except StoreUnavailable:
-                raise
-            except StoreError:
-                # One of them cannot be recorded like this, and must not hold up the others.
-                for cycle in some:
-                    await _settle_alone(ladder, cycle, marks, owner)
+        ids = {cycle.id for cycle in cycles}
+        _SETTLING.update(ids)
+        try:
+            await _settle_all(ladder, cycles, marks, owner)
+        finally:
+            _SETTLING.difference_update(ids)
     if newest is not None:
         await asyncio.to_thread(show_cooldowns, ladder, newest.id)
+
+
+async def _settle_all(ladder: Ladder, cycles: Sequence[Cycle], marks: Collection[str], owner: Owner) -> None:
+    for some in _several(cycles):
+        try:
+            await _settle_together(ladder, some, marks, owner)
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            # One of them cannot be recorded like this, and must not hold up the others.
+            for cycle in some:
+                await _settle_alone(ladder, cycle, marks, owner)
 
 
 def _several(cycles: Sequence[Cycle]) -> Iterator[Sequence[Cycle]]:

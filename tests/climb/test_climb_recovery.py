@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from supervisor.errors import StoreError, StoreUnavailable
 from supervisor.model.cycle import Chain, CycleStatus, Trigger
 from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
 from supervisor.prompts import Prompts
+from supervisor.service.lost import left_behind
 from supervisor.settings import load_settings
 from supervisor.store import NewSession, Owner, Store, open_store
 
@@ -24,6 +26,7 @@ NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 NO_PID = (1 << 22) + 1
 # More than fit into two transactions.
 MANY = 60
+DEADLINE_SECONDS = 60.0
 WORDS = '{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"I look."}]}}\n'
 
 
@@ -161,3 +164,34 @@ def test_a_commit_whose_answer_was_lost_is_not_made_again(
     assert {chain.cycle.status for chain in settled(ladder.store)} == {CycleStatus.PAUSED}
     assert all(len(said(ladder.store, session)) == 2 for session in lost)
     assert all(len(ladder.store.history(session_id=session.id)) == 3 for session in lost)
+
+
+def test_what_is_being_settled_is_not_settled_a_second_time_by_the_same_process(
+    ladder: Ladder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service settles at the beginning of each cycle and now and then, when it looks for what it left itself."""
+    [lost] = lose(ladder.store, 1)
+    stream_path(ladder.settings.state.dir, lost.id).write_text(WORDS, encoding="utf-8")
+    append = ladder.store.append_to_all
+    at_it, go_on = threading.Event(), threading.Event()
+
+    def hold_up_the_first(events):
+        if not at_it.is_set():
+            at_it.set()
+            assert go_on.wait(DEADLINE_SECONDS)
+        append(events)
+
+    monkeypatch.setattr(ladder.store, "append_to_all", hold_up_the_first)
+
+    async def settle_twice() -> None:
+        first = asyncio.create_task(recover(ladder))
+        await asyncio.to_thread(at_it.wait, DEADLINE_SECONDS)
+        left = await left_behind(ladder.store, tuple)
+        await recover(ladder, left=left)
+        go_on.set()
+        await first
+
+    asyncio.run(settle_twice())
+
+    assert said(ladder.store, lost).count("I look.") == 1
+    assert [chain.cycle.status for chain in settled(ladder.store)] == [CycleStatus.PAUSED]
