@@ -21,7 +21,7 @@ from supervisor.climb.recorder import Recorder
 from supervisor.climb.replay import replay_stream, replay_transcript
 from supervisor.climb.run import RUN_MARK, inherited_usage, price_table
 from supervisor.decide.breach import ran_unasked
-from supervisor.errors import StoreError
+from supervisor.errors import Conflict, StoreError, StoreUnavailable
 from supervisor.model.cycle import Chain, Cycle, EventKind
 from supervisor.model.events import StreamEvent, ToolResult
 from supervisor.model.guarding import RecordedCall
@@ -72,7 +72,15 @@ async def _settle_session(ladder: Ladder, session: Session, marks: Collection[st
     await end_processes(ladder, session, marks)
     calls = await insist(ladder.store_patience_seconds, ladder.store.calls, session.id)
     known = await insist(ladder.store_patience_seconds, account, ladder, session, calls)
-    return await known.recorder.finish(known.end)
+    try:
+        return await known.recorder.finish(known.end)
+    except (StoreUnavailable, Conflict):
+        raise
+    except StoreError as error:
+        # What cannot be stored now never can; without an end, the schedule would be taken for ever.
+        logger.exception("How a lost run ended cannot be stored", extra={"session": session.id})
+        bare = await insist(ladder.store_patience_seconds, _as_recorded, ladder, session, error.message)
+        return await bare.recorder.finish(bare.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +149,7 @@ def _as_recorded(ladder: Ladder, session: Session, why: str) -> Account:
     end = SessionEnd(
         status=SessionStatus.INTERRUPTED,
         failure=Failure.INTERRUPTED,
-        detail=f"The run was interrupted, and what it said last cannot be read: {why}. Its session is kept.",
+        detail=f"The run was interrupted, and what it said last cannot be kept: {why.rstrip('.')}. Its session is.",
         tool_calls=ladder.store.call_counts(session.id),
         ended_at=now,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,7 +118,22 @@ def test_one_whose_stream_cannot_be_read_holds_up_neither_the_others_nor_the_nex
     chains = settled(ladder.store)
     assert {chain.cycle.status for chain in chains} == {CycleStatus.PAUSED}
     assert {chain.sessions[0].status for chain in chains} == {SessionStatus.INTERRUPTED}
-    assert "cannot be read: IsADirectoryError" in (chains[1].sessions[0].detail or "")
+    assert "cannot be kept: IsADirectoryError" in (chains[1].sessions[0].detail or "")
+
+
+def test_one_whose_figures_no_database_holds_holds_up_neither_the_others_nor_the_next_cycle(ladder: Ladder) -> None:
+    lost = lose(ladder.store, 3)
+    content, usage = [{"type": "text", "text": "I look."}], {"input_tokens": 2**63 - 1}
+    messages = ({"id": f"m{n}", "model": "haiku", "usage": usage, "content": content} for n in range(2))
+    said_twice = "".join(json.dumps({"type": "assistant", "message": message}) + "\n" for message in messages)
+    stream_path(ladder.settings.state.dir, lost[1].id).write_text(said_twice, encoding="utf-8")
+
+    asyncio.run(recover(ladder))
+
+    chains = settled(ladder.store)
+    assert {chain.cycle.status for chain in chains} == {CycleStatus.PAUSED}
+    assert {chain.sessions[0].status for chain in chains} == {SessionStatus.INTERRUPTED}
+    assert said(ladder.store, lost[1])[:2] == ["I look.", "I look."]
 
 
 def test_those_that_said_very_much_are_settled_one_after_the_other(
