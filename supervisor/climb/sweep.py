@@ -63,9 +63,15 @@ def sweep(settings: Settings, store: Store, *, now: dt.datetime, tell: Tell = la
         done = SweepSummary()
         # What makes room goes first: archives need some.
         for step in (_expire, _remove_leftovers, _prune_archives, _archive, _prune):
-            for more in step(settings, store, now):
-                done = done.plus(more)
-                tell(done)
+            try:
+                for more in step(settings, store, now):
+                    done = done.plus(more)
+                    tell(done)
+            except OSError as error:
+                raise OpsladderError(
+                    f"The sweep cannot go on: {error.filename or settings.state.dir}: {error.strerror or error}.",
+                    remedy="Correct the owner of state.dir and of all below it.",
+                ) from error
         return done
 
 

@@ -334,6 +334,28 @@ sys.stdin.read()
 """
 
 
+def test_a_directory_that_belongs_to_another_user_is_named_with_what_to_do(
+    tmp_path: Path, in_sqlite: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made by a sweep as root, for example. Those who run the tests may be root, whom nothing is refused."""
+    settings = settings_at(tmp_path)
+    month = settings.state.dir / "archive" / "2026-01"
+    month.mkdir(parents=True)
+    look = Path.iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path == month:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(OpsladderError) as refused:
+        sweep(settings, in_sqlite, now=NOON)
+
+    assert refused.value.message == f"The sweep cannot go on: {month}: Permission denied."
+    assert "owner" in (refused.value.remedy or "")
+
+
 def test_while_one_sweep_is_under_way_another_does_nothing(tmp_path: Path, in_sqlite: Store) -> None:
     ran(in_sqlite, A_WHILE_AGO)
     settings = settings_at(tmp_path)
