@@ -68,9 +68,10 @@ def sweep(settings: Settings, store: Store, *, now: dt.datetime, tell: Tell = la
                     done = done.plus(more)
                     tell(done)
             except OSError as error:
+                ours = "Correct the owner of state.dir and of all below it."
                 raise OpsladderError(
                     f"The sweep cannot go on: {error.filename or settings.state.dir}: {error.strerror or error}.",
-                    remedy="Correct the owner of state.dir and of all below it.",
+                    remedy=ours if isinstance(error, PermissionError) else "See to the disk of state.dir.",
                 ) from error
         return done
 
