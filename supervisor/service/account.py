@@ -32,11 +32,11 @@ class Account:
         self._firings[firing.schedule, firing.fire_key] = firing
 
     def wanted(self, request: CycleRequest) -> bool:
-        """There is room for the cycle: whether it may still start."""
+        """There is room for the cycle: whether it may still start. A reload may have taken its schedule away."""
         firing = self._firings.get(_key(request))
-        if firing is None or self._scheduler.may_start(firing):
+        if self._is_known(request.schedule) and (firing is None or self._scheduler.may_start(firing)):
             return True
-        del self._firings[_key(request)]
+        self._firings.pop(_key(request), None)
         return False
 
     def began(self, request: CycleRequest) -> None:
@@ -67,6 +67,9 @@ class Account:
             self.put_off(request)
         else:
             self._close(request)
+
+    def _is_known(self, name: str) -> bool:
+        return any(schedule.name == name for schedule in self._settings().schedules)
 
     def _close(self, request: CycleRequest) -> None:
         firing = self._firings.pop(_key(request), None)

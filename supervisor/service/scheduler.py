@@ -94,9 +94,14 @@ class Scheduler:
         self._changed(watched)
 
     def may_start(self, firing: Firing) -> bool:
-        """Whether it may start after it has waited for room. One that has come into a blackout is skipped instead."""
+        """Whether it may start after it has waited for room. One that has come into a blackout is skipped instead.
+
+        Nor does one start whose schedule no longer starts by itself since a reload.
+        """
         watched, now = self._watched.get(firing.schedule), self._clock()
-        if watched is None or watched.offered != firing or not watched.policy.blacked_out(now):
+        if watched is None:
+            return False
+        if watched.offered != firing or not watched.policy.blacked_out(now):
             return True
         watched.offered = None
         self._skip(watched, Skip(due=firing.due, reason=SkipReason.BLACKOUT), now)

@@ -32,14 +32,17 @@ def service(tmp_path: Path, store: Store) -> Iterator[Service]:
         yield started
 
 
+def asked_for(firing: Firing | None = None) -> CycleRequest:
+    """The cycle of a firing, or one that waited and goes on."""
+    key = None if firing is None else firing.fire_key
+    return CycleRequest(schedule="web", trigger=Trigger.SCHEDULE, dry_run=False, max_tier=3, fire_key=key)
+
+
 def refuse(service: Service, tmp_path: Path, firing: Firing) -> None:
     """The cycle of this firing cannot begin."""
     account = Account(service.scheduler, service.store, lambda: schedules(tmp_path))
     account.open(firing)
-    request = CycleRequest(
-        schedule="web", trigger=Trigger.SCHEDULE, dry_run=False, max_tier=3, fire_key=firing.fire_key
-    )
-    service.run(account.refuse(request, WHY))
+    service.run(account.refuse(asked_for(firing), WHY))
 
 
 def test_a_refusal_is_on_record_and_does_not_stand_in_the_way_of_the_next_firing(
@@ -66,3 +69,24 @@ def test_a_refusal_that_cannot_be_put_on_record_is_tried_again(service: Service,
 
     assert store.chains(10, CycleStatus.SKIPPED) == []
     assert service.offers(NOON + TEN + MINUTE) == [firing]
+
+
+@pytest.mark.parametrize(
+    ("now", "firing_starts", "waiting_goes_on"),
+    [
+        pytest.param('name = "web"\nevery = "20m"', True, True, id="it is another one"),
+        pytest.param('name = "web"', False, True, id="it starts by hand"),
+        pytest.param('name = "other"\nevery = "10m"', False, False, id="it is gone"),
+    ],
+)
+def test_what_waits_for_room_while_its_schedule_is_changed(
+    service: Service, tmp_path: Path, now: str, firing_starts: bool, waiting_goes_on: bool
+) -> None:
+    (firing,) = service.offers(NOON + TEN)
+    settings = schedules(tmp_path, now)
+    account = Account(service.scheduler, service.store, lambda: settings)
+    account.open(firing)
+    service.scheduler.reload(settings)
+
+    assert account.wanted(asked_for(firing)) is firing_starts
+    assert account.wanted(asked_for()) is waiting_goes_on
