@@ -35,7 +35,7 @@ class Crew:
     """
 
     def __init__(self, group: asyncio.TaskGroup, outfit: Outfit, told: Told, *, limit: int) -> None:
-        self.limit = limit
+        self._limit = limit
         self._group = group
         self._outfit = outfit
         self._told = told
@@ -74,13 +74,18 @@ class Crew:
         waited, self._waiting = self._waiting, []
         return waited
 
+    def make_room(self, limit: int) -> None:
+        """Let so many run at a time from now on. What waited for room starts, if there is some now."""
+        self._limit = limit
+        self._start_waiting()
+
     def interrupt(self) -> None:
         """Ask every cycle under way to stop, so that it can be gone on with."""
         for stop in self._stops.values():
             stop.ask()
 
     def _start_waiting(self) -> None:
-        while self._waiting and len(self._stops) < self.limit:
+        while self._waiting and len(self._stops) < self._limit:
             free = next((r for r in self._waiting if r.schedule not in self._stops), None)
             if free is None:
                 return

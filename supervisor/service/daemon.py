@@ -182,8 +182,8 @@ class Daemon:
             else:
                 self._settings = settings
                 make_room(settings.service.max_running)
-                crew.limit = settings.service.max_running
                 scheduler.reload(settings)
+                crew.make_room(settings.service.max_running)
                 logger.info("Reloaded", extra={"schedules": len(settings.schedules)})
             self._systemd.ready(self._status(scheduler, crew))
 

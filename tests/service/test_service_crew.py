@@ -56,3 +56,27 @@ def test_what_is_no_longer_wanted_when_there_is_room_for_it_is_left_out() -> Non
     assert told.tried == ["first", "last"]
     assert crew.schedules == frozenset()
     assert crew.idle.is_set()
+
+
+def test_what_waits_for_room_starts_when_a_reload_makes_some() -> None:
+    told = Told("nobody")
+    busy = asyncio.Event()
+
+    async def at_first_busy() -> Ladder:
+        if not told.tried:
+            told.tried.append("busy")
+            await busy.wait()
+        raise OpsladderError("There is no CLI.")
+
+    async def serve_with_more_room() -> None:
+        async with asyncio.TaskGroup() as group:
+            crew = Crew(group, at_first_busy, told, limit=1)
+            for request in asked_for("first", "second"):
+                crew.start(request)
+            crew.make_room(2)
+            assert crew.under_way == {"first", "second"}
+            busy.set()
+
+    asyncio.run(serve_with_more_room())
+
+    assert sorted(told.tried) == ["busy", "first", "second"]
