@@ -62,8 +62,10 @@ class Account:
         logger.error("A cycle could not be started", extra={"schedule": request.schedule, "why": why})
         try:
             await asyncio.to_thread(_record_refusal, self._store, request, why)
-        except StoreUnavailable:
-            # Nobody would be told of it.
+        except Exception as error:
+            # Nobody would be told of it. Whatever it was, it must not take the other cycles with it.
+            if not isinstance(error, StoreUnavailable):
+                logger.exception("A cycle that could not be started is not on record")
             self.put_off(request)
         else:
             self._close(request)

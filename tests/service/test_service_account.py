@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from supervisor.climb.ladder import CycleRequest
+from supervisor.errors import StoreError
 from supervisor.model.cycle import CycleStatus, Trigger
 from supervisor.model.report import Level
 from supervisor.service.account import Account
@@ -68,6 +69,26 @@ def test_a_refusal_that_cannot_be_put_on_record_is_tried_again(service: Service,
     away.rename(file)
 
     assert store.chains(10, CycleStatus.SKIPPED) == []
+    assert service.offers(NOON + TEN + MINUTE) == [firing]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [StoreError("The database refused the record."), RuntimeError("can't start new thread")],
+    ids=["the store refuses it", "nobody thought of it"],
+)
+def test_a_refusal_that_fails_takes_nothing_with_it_and_is_tried_again(
+    service: Service, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    (firing,) = service.offers(NOON + TEN)
+
+    def fails(**_: object) -> None:
+        raise problem
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "skip_cycle", fails)
+        refuse(service, tmp_path, firing)
+
     assert service.offers(NOON + TEN + MINUTE) == [firing]
 
 
