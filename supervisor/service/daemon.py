@@ -179,6 +179,8 @@ class Daemon:
                 _check_change(self._settings, settings)
             except ConfigError as error:
                 logger.error("The new configuration is refused, the old one stays", extra={"why": str(error)})
+            except Exception:
+                logger.exception("The new configuration cannot be read, the old one stays")
             else:
                 self._settings = settings
                 make_room(settings.service.max_running)

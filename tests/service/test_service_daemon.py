@@ -33,6 +33,17 @@ SWEEPS_OFTEN = """
 from supervisor.service import daemon
 daemon.SWEEP_SECONDS = 0.1
 """
+# As when the directory that it was started in is gone.
+LOADS_ONCE = """
+from supervisor.cli import run
+real, loaded = run.settings_from_process, []
+def loads_once(config):
+    if loaded:
+        raise FileNotFoundError(2, "No such file or directory")
+    loaded.append(config)
+    return real(config)
+run.settings_from_process = loads_once
+"""
 # A cycle fails with what nobody thought of: before it is on record, or in its middle.
 FAILS_FIRST = """
 from supervisor.service import crew
@@ -288,6 +299,25 @@ def test_a_reload_takes_new_schedules_and_refuses_a_bad_file(tmp_path: Path, sta
     assert done.exit_code == 0
     assert "The new configuration is refused, the old one stays" in done.err
     assert {chain.cycle.schedule for chain in place.chains()} == {"often"}
+
+
+def test_a_reload_that_fails_in_a_way_nobody_thought_of_leaves_the_old_configuration(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    with serving(place, manager, prelude=LOADS_ONCE, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: manager.heard("READY=1"), what="it is ready")
+        service.process.send_signal(signal.SIGHUP)
+        until(lambda: manager.heard("RELOADING=1"), what="it reloads")
+        until(lambda: "READY=1" in manager.since("RELOADING=1"), what="it has reloaded")
+        before = len(statuses(place))
+        until(lambda: len(statuses(place)) > before + 1, what="the old schedule fires")
+        service.process.send_signal(signal.SIGTERM)
+        done = service.done()
+
+    assert done.exit_code == 0, done.err
+    assert "The new configuration cannot be read, the old one stays" in done.err
 
 
 def test_a_second_service_on_one_state_directory_is_refused(tmp_path: Path, standin: Path, manager: Manager) -> None:
