@@ -186,6 +186,9 @@ class Scheduler:
             for watched in self._watched.values():
                 if watched.until is not None:
                     self._go_on_from(watched, watched.until, now)
+                if watched.again_at is not None:
+                    watched.again_at = min(watched.again_at, now + _PUT_OFF)
+                    self._mark(watched, watched.again_at)
         self._latest = max(self._latest, now)
 
     def _go_on_from(self, watched: Watched, until: datetime, now: datetime) -> None:

@@ -251,6 +251,16 @@ def test_a_firing_that_is_put_off_is_offered_again(serve: Serve) -> None:
     assert service.offers(NOON + TEN + 2 * MINUTE) == []
 
 
+def test_a_firing_that_is_put_off_is_offered_again_although_the_clock_is_put_back(serve: Serve) -> None:
+    service = serve(clock=Clock(NOON + DAY))
+    service.step()
+    (firing,) = service.offers(NOON + DAY + TEN)
+    service.scheduler.put_off(firing)
+    assert service.offers(NOON) == []
+
+    assert service.offers(NOON + MINUTE / 2) == [firing]
+
+
 def test_a_cycle_that_broke_off_after_its_start_does_not_stand_in_the_way_of_the_next(serve: Serve) -> None:
     service = serve()
     service.step()
