@@ -205,6 +205,14 @@ def test_what_the_configuration_no_longer_names_is_still_counted(store: Store, t
     assert one(found, "session_duration_seconds_count", tier="3") == 1
 
 
+def test_how_long_ago_a_schedule_succeeded_is_not_told_of_one_that_is_gone(store: Store, tmp_path: Path) -> None:
+    climb(store, schedule="gone")
+    climb(store, schedule="kept")
+    found = samples(store, settings_in(tmp_path, '[[schedules]]\nname = "kept"'))
+    told = {dict(labels)["schedule"] for name, labels in found if name == "opsladder_last_success_timestamp_seconds"}
+    assert told == {"kept"}
+
+
 def test_the_gauges_say_how_things_are_now(store: Store, tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "[budget]\nper_day_usd = 12.5")
     cycle = begin(store)

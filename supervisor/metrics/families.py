@@ -37,7 +37,7 @@ def families(snapshot: Snapshot, settings: Settings, *, next_fires: Mapping[str,
     tallied = _Tallied(snapshot.tallies)
     yield from _counted(tallied, known)
     yield _durations(tallied, known)
-    yield from _kept(tallied)
+    yield from _kept(tallied, known)
     yield from _at_this_moment(snapshot, settings, known, next_fires)
 
 
@@ -150,13 +150,20 @@ def _counted(tallied: _Tallied, known: _Known) -> Iterator[Metric]:
         yield _counter(name, says, labels, beforehand, tallied.samples(name, labels))
 
 
-def _kept(tallied: _Tallied) -> Iterator[Metric]:
-    for name, says, label in (
-        (TallyName.CONTEXT_USED, "How full the context window was at the end of the tier's last session.", "tier"),
-        (TallyName.LAST_SUCCESS, "When a cycle last ended healthy or resolved.", "schedule"),
-        (TallyName.LAST_CYCLE, "When a cycle last ended, however that was.", "schedule"),
+def _kept(tallied: _Tallied, known: _Known) -> Iterator[Metric]:
+    """What was last. Not of what the configuration no longer names: nothing will come after it, however long it is."""
+    for name, says, label, named in (
+        (
+            TallyName.CONTEXT_USED,
+            "How full the context window was at the end of the tier's last session.",
+            "tier",
+            known.tiers,
+        ),
+        (TallyName.LAST_SUCCESS, "When a cycle last ended healthy or resolved.", "schedule", known.schedules),
+        (TallyName.LAST_CYCLE, "When a cycle last ended, however that was.", "schedule", known.schedules),
     ):
-        yield _gauge(name, says, (label,), tallied.samples(name, (label,)))
+        samples = tallied.samples(name, (label,))
+        yield _gauge(name, says, (label,), {values: samples[values] for values in samples if values[0] in named})
 
 
 def _at_this_moment(
