@@ -172,6 +172,25 @@ def test_above_the_ceiling_only_what_is_critical_passes_and_the_rest_goes_as_one
     assert statuses(store) == ["sent"] * 5
 
 
+def test_however_much_waits_for_another_target_what_is_critical_goes(
+    store: Store, configure: Configure, receiver: Receiver
+) -> None:
+    settings = configure(warning=["json://127.0.0.1:1/nobody"], critical=[receiver.url()])
+    cycle = begin(store, now=NOON)
+    told = [
+        NewEvent(kind=EventKind.NOTICE, at=NOON, level=Level.WARNING, text="", data={"reason": f"trouble {number}"})
+        for number in range(1_100)
+    ]
+    store.append_events(cycle.id, told)
+    store.finish_cycle(cycle.id, status=CycleStatus.HEALTHY, reason=None, detail=None, now=NOON)
+    deliver_due(store, settings, now=LATER, at_once=True)
+    notice(store, at=LATER)
+
+    deliver_due(store, settings, now=LATER, at_once=True)
+
+    assert receiver.titles == ["[critical] default: unresolved (top_tier), web"]
+
+
 def test_a_receiver_that_is_down_gets_it_once_when_it_is_up(store: Store, configure: Configure) -> None:
     with receiving() as gone:
         port = gone.port

@@ -77,7 +77,7 @@ def deliver_due(
         repeat=dt.timedelta(minutes=notify.repeat_minutes),
         group=dt.timedelta(seconds=notify.group_seconds),
     )
-    waiting = store.waiting_deliveries()
+    waiting = store.waiting_deliveries(now)
     planned = Plan()
     if waiting:
         told = told_by_target(targets, store.told_since(now - HOUR), waiting)

@@ -80,11 +80,16 @@ class Deliveries:
                 return True
             return connection.execute(_notices(looked_through, now, levels).limit(1)).first() is not None
 
-    def waiting_deliveries(self) -> list[Delivery]:
-        """What has not been told yet, the oldest first."""
+    def waiting_deliveries(self, now: datetime) -> list[Delivery]:
+        """What has not been told yet: first what is due, of that first what is critical, and then the oldest.
+
+        There may be more than are looked at: what waits for a target that is down, or at its ceiling, must not keep
+        what is critical from another one.
+        """
+        order = DELIVERIES.c.next_try_at > now, DELIVERIES.c.level != Level.CRITICAL, DELIVERIES.c.id
         statement = select(DELIVERIES).where(DELIVERIES.c.status == DeliveryStatus.WAITING)
         with self._database.reading() as connection:
-            rows = connection.execute(statement.order_by(DELIVERIES.c.id).limit(_AT_ONE_TIME)).mappings()
+            rows = connection.execute(statement.order_by(*order).limit(_AT_ONE_TIME)).mappings()
             return [_delivery_of(row) for row in rows]
 
     def told_since(self, since: datetime) -> set[tuple[Level, datetime]]:

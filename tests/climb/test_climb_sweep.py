@@ -204,7 +204,7 @@ def test_what_was_told_is_forgotten_when_it_may_be_told_again(
     in_sqlite.append_events(cycle.id, [told])
     none = dt.timedelta()
     in_sqlite.collect_notices(NOON, levels=[Level.CRITICAL], repeat=none, group=none)
-    [sent] = in_sqlite.claim_deliveries(in_sqlite.waiting_deliveries(), until=NOON)
+    [sent] = in_sqlite.claim_deliveries(in_sqlite.waiting_deliveries(NOON), until=NOON)
     in_sqlite.settle_delivery(sent, status=DeliveryStatus.SENT, next_try_at=NOON, sent_at=NOON)
     settings = settings_at(
         tmp_path, OPSLADDER_RETENTION__RECORDS_DAYS="2", OPSLADDER_NOTIFY__REPEAT_MINUTES=repeat_minutes

@@ -42,7 +42,7 @@ def test_a_notice_becomes_a_message_and_nothing_else_does(store: Store) -> None:
     assert (delivery.schedule, delivery.cycle_id, delivery.level) == ("default", 1, Level.CRITICAL)
     assert (delivery.status, delivery.attempts, delivery.error) == (DeliveryStatus.WAITING, 0, None)
     assert (delivery.created_at, delivery.next_try_at, delivery.sent_at) == (NOON, NOON + GROUP, None)
-    assert store.waiting_deliveries() == [delivery]
+    assert store.waiting_deliveries(NOON) == [delivery]
 
 
 def test_a_notice_becomes_a_message_once(store: Store) -> None:
@@ -66,7 +66,7 @@ def test_what_was_settled_long_ago_is_forgotten_and_not_told_again(store: Store)
 
 def test_before_there_is_anything_there_is_nothing_to_tell(store: Store) -> None:
     assert collect(store) == Collected()
-    assert store.waiting_deliveries() == store.deliveries(5) == []
+    assert store.waiting_deliveries(NOON) == store.deliveries(5) == []
 
 
 def test_at_first_use_what_is_older_than_an_hour_is_not_told_then_or_later(store: Store) -> None:
@@ -152,7 +152,7 @@ def test_an_outcome_that_comes_after_another_took_over_changes_nothing(store: St
 
     assert not store.settle_delivery(slow, status=DeliveryStatus.FAILED, next_try_at=NOON)
     assert store.settle_delivery(next_one, status=DeliveryStatus.SENT, next_try_at=NOON, sent_at=NOON)
-    assert store.waiting_deliveries() == []
+    assert store.waiting_deliveries(NOON) == []
     assert [(d.status, d.sent_at, d.attempts) for d in store.deliveries(5)] == [(DeliveryStatus.SENT, NOON, 2)]
 
 
@@ -174,7 +174,7 @@ now = dt.datetime.fromisoformat({now!r})
 print("ready", flush=True)
 sys.stdin.readline()
 done = store.collect_notices(now, levels=frozenset(Level), repeat=dt.timedelta(hours=1), group=dt.timedelta())
-untried = [delivery for delivery in store.waiting_deliveries() if not delivery.attempts]
+untried = [delivery for delivery in store.waiting_deliveries(now) if not delivery.attempts]
 claimed = store.claim_deliveries(untried, until=now + dt.timedelta(minutes=2))
 print(done.to_tell, done.held_back, len(claimed))
 """
@@ -207,7 +207,7 @@ def test_nothing_that_is_asked_every_few_seconds_reads_a_whole_table(tmp_path: P
         store.append_events(1, [notice(at=NOON + minutes(1))])
         with statements() as sent:
             collect(store, NOON + minutes(1))
-            store.waiting_deliveries()
+            store.waiting_deliveries(NOON)
             store.told_since(NOON - HOUR)
             [claimed] = store.claim_deliveries([delivery], until=NOON + minutes(2))
             store.settle_delivery(claimed, status=DeliveryStatus.SENT, next_try_at=NOON, sent_at=NOON)
