@@ -14,9 +14,13 @@ _ORDINARY = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 class _Fields(logging.Formatter):
     """``time level: sentence key=value …`` with the time in UTC."""
 
-    def __init__(self, masker: Masker) -> None:
+    def __init__(self, *maskers: Masker) -> None:
         super().__init__()
-        self._masker = masker
+        self._maskers = maskers
+
+    def and_with(self, masker: Masker) -> "_Fields":
+        """One that masks with this too."""
+        return self if masker in self._maskers else _Fields(*self._maskers, masker)
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(
@@ -28,7 +32,9 @@ class _Fields(logging.Formatter):
         line = f"{at:%Y-%m-%dT%H:%M:%SZ} {record.levelname.lower()}: {record.getMessage()}{fields}"
         if record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
-        return self._masker.text(line)
+        for masker in self._maskers:
+            line = masker.text(line)
+        return line
 
 
 def _shown(value: object) -> str:
@@ -61,7 +67,8 @@ def set_up(*, verbose: bool) -> None:
 
 
 def keep_secret(masker: Masker) -> None:
-    """Mask with this from here on, which knows the secrets of the settings."""
+    """Mask with this too from here on, which knows the secrets of the settings."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler, _ToStderr):
-            handler.setFormatter(_Fields(masker))
+        if isinstance(handler, _ToStderr) and isinstance(handler.formatter, _Fields):
+            # What runs with older settings still has the secrets of those.
+            handler.setFormatter(handler.formatter.and_with(masker))

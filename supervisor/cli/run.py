@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from supervisor.cli import logs
-from supervisor.settings import settings_from_process, systemd_variables
+from supervisor.settings import Settings, settings_from_process, systemd_variables
 
 
 def serve(config: Path | None) -> None:
@@ -14,11 +14,16 @@ def serve(config: Path | None) -> None:
     from supervisor.service.systemd import from_environment
 
     logs.set_up(verbose=True)
-    settings = settings_from_process(config)
-    logs.keep_secret(settings.masker())
+
+    def load() -> Settings:
+        settings = settings_from_process(config)
+        logs.keep_secret(settings.masker())
+        return settings
+
+    settings = load()
     systemd = from_environment(systemd_variables(), os.getpid())
 
     async def run() -> None:
-        await Daemon(settings, lambda: settings_from_process(config), systemd).run()
+        await Daemon(settings, load, systemd).run()
 
     asyncio.run(run())

@@ -320,6 +320,26 @@ def test_a_reload_that_fails_in_a_way_nobody_thought_of_leaves_the_old_configura
     assert "The new configuration cannot be read, the old one stays" in done.err
 
 
+def test_a_secret_that_comes_with_a_reload_is_masked_in_the_log(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    secret = "correct-horse-battery"
+    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: manager.heard("READY=1"), what="it is ready")
+        address = f'[notify]\ncritical = ["json://ops:{secret}@127.0.0.1:1"]\n'
+        # Named like the secret, so that the log has something to say about it.
+        configure(place, f'[[schedules]]\nname = "{secret}"\nevery = "1s"\n', address)
+        service.process.send_signal(signal.SIGHUP)
+        until(lambda: statuses(place), what="the new schedule fires")
+        service.process.send_signal(signal.SIGTERM)
+        done = service.done()
+
+    assert "Firing schedule=[masked]" in done.err
+    assert secret not in done.err
+
+
 def test_a_second_service_on_one_state_directory_is_refused(tmp_path: Path, standin: Path, manager: Manager) -> None:
     place = Place(tmp_path, standin)
     configure(place, SELDOM)
