@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from supervisor.climb.ladder import CycleRequest, utc_now
 from supervisor.errors import StoreUnavailable
@@ -16,6 +17,7 @@ from supervisor.store import Store
 logger = logging.getLogger(__name__)
 
 _NOT_STARTED = "not_started"
+_PINGS_AT_ONCE = 32
 
 
 class Account:
@@ -26,6 +28,8 @@ class Account:
         self._store = store
         self._settings = settings
         self._firings: dict[tuple[str, str | None], Firing] = {}
+        # Threads of their own: where a switch hangs, the store must not wait for one with everything that asks it.
+        self._pings = ThreadPoolExecutor(_PINGS_AT_ONCE, thread_name_prefix="ping")
 
     def open(self, firing: Firing) -> None:
         """A cycle is about to be asked for."""
@@ -49,7 +53,7 @@ class Account:
         """The cycle is over; without a chain it was another supervisor's, or nobody knows how it ended."""
         self._close(request)
         if chain is not None:
-            await asyncio.to_thread(ping_after, self._settings(), chain)
+            await asyncio.get_running_loop().run_in_executor(self._pings, ping_after, self._settings(), chain)
 
     def put_off(self, request: CycleRequest) -> None:
         """The store is away: the cycle is tried again."""

@@ -1,10 +1,12 @@
 """A firing hears of a cycle that could not begin, and nobody is left untold, with a real scheduler and store."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from receiver import receiving
 
 from supervisor.climb.ladder import CycleRequest
 from supervisor.errors import StoreError
@@ -14,6 +16,7 @@ from supervisor.service.account import Account
 from supervisor.service.scheduler import Firing
 from supervisor.store import Store, open_store
 from tests.service.scheduled import MINUTE, NOON, Clock, Service, schedules
+from tests.store.store_examples import begin
 
 TEN = 10 * MINUTE
 WHY = "There is no CLI."
@@ -111,3 +114,28 @@ def test_what_waits_for_room_while_its_schedule_is_changed(
 
     assert account.wanted(asked_for(firing)) is firing_starts
     assert account.wanted(asked_for()) is waiting_goes_on
+
+
+def test_dead_mans_switches_that_hang_keep_nobody_from_the_store(
+    service: Service, store: Store, tmp_path: Path
+) -> None:
+    cycle = begin(store, "web")
+    store.finish_cycle(cycle.id, status=CycleStatus.HEALTHY, reason=None, detail=None, now=NOON)
+    chain = store.chain(cycle.id)
+
+    async def asked_meanwhile(account: Account) -> bool:
+        # More than there are threads for everything.
+        pings = [asyncio.create_task(account.done(asked_for(), chain)) for _ in range(40)]
+        await asyncio.to_thread(receiver.arrived.wait, 60)
+        asking = asyncio.create_task(asyncio.to_thread(store.switch))
+        done, _ = await asyncio.wait([asking, *pings], return_when=asyncio.FIRST_COMPLETED)
+        hangs.set()
+        await asyncio.gather(*pings)
+        return asking in done
+
+    hangs = threading.Event()
+    with receiving() as receiver:
+        receiver.hangs = hangs
+        settings = schedules(tmp_path, f'name = "web"\nevery = "10m"\nping_url = "{receiver.http()}"')
+        answered = service.run(asked_meanwhile(Account(service.scheduler, store, lambda: settings)))
+    assert answered
