@@ -46,6 +46,7 @@ _STUCK_SECONDS = 120.0
 # While it drains, the service asks for so much more time, again and again.
 _EXTENSION_SECONDS = 30.0
 _PAUSED_LOOKED_AT = 1000
+_LEAVING = "The service is about to end, and starts no more cycles."
 
 Load = Callable[[], Settings]
 
@@ -101,7 +102,7 @@ class Daemon:
             settings=lambda: self._settings,
             clock=utc_now,
             next_fires=scheduler.next_fires,
-            scheduler_problem=lambda: _trouble(scheduler),
+            scheduler_problem=lambda: _LEAVING if self._ending.is_set() else _trouble(scheduler),
         )
         async with listening(make_app(told), self._settings.web.host, self._settings.web.port):
             yield

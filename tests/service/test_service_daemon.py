@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -219,18 +220,23 @@ def test_it_sweeps_by_itself(tmp_path: Path, standin: Path) -> None:
         assert service.done().exit_code == 0
 
 
-def test_a_cycle_under_way_is_let_end_and_more_time_is_asked_for(
+def test_a_cycle_under_way_is_let_end_more_time_is_asked_for_and_nothing_is_ready(
     tmp_path: Path, standin: Path, manager: Manager
 ) -> None:
     place = Place(tmp_path, standin, ways="busy")
     configure(place, OFTEN)
-    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
+    port = free_port()
+    with serving(place, manager, OPSLADDER_WEB__PORT=str(port)) as service:
         place.until_reached()
         service.process.send_signal(signal.SIGTERM)
         until(lambda: manager.heard("EXTEND_TIMEOUT_USEC="), what="more time is asked for")
+        with pytest.raises(urllib.error.HTTPError) as not_ready:
+            asked(port, "/readyz")
+        not_ready.value.close()
         place.go_on()
         done = service.done()
 
+    assert not_ready.value.code == 503
     assert done.exit_code == 0, done.err
     assert statuses(place)[0] == "healthy"
     place.assert_nothing_left()
