@@ -93,7 +93,8 @@ class Daemon:
                 for task in loops:
                     task.cancel()
             await _attempt(scheduler.close)
-            await _attempt(lambda: self._deliver(store))
+            # Nobody knows when there is another service, so nothing waits here for more to go with it.
+            await _attempt(lambda: self._deliver(store, at_once=True))
 
     @contextlib.asynccontextmanager
     async def _serving(self, store: Store, scheduler: Scheduler) -> AsyncIterator[None]:
@@ -154,8 +155,8 @@ class Daemon:
     async def _sweep(self, store: Store) -> None:
         await asyncio.to_thread(sweep, self._settings, store, now=utc_now())
 
-    async def _deliver(self, store: Store) -> None:
-        await asyncio.to_thread(deliver_due, store, self._settings, now=utc_now())
+    async def _deliver(self, store: Store, *, at_once: bool = False) -> None:
+        await asyncio.to_thread(deliver_due, store, self._settings, now=utc_now(), at_once=at_once)
 
     async def _live(self, scheduler: Scheduler, crew: Crew) -> None:
         """Give signs of life, from the loop that does the work: when it is stuck, they stop."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cycles import Place, Started, until
+from receiver import receiving
 
 from supervisor.model.cycle import CycleStatus
 
@@ -265,6 +266,22 @@ def test_a_second_wish_to_end_interrupts_and_the_next_service_goes_on(
         service.done()
     # The stand-in keeps no transcript, so the context was handed on.
     assert [s.reason.value for s in place.chains()[0].sessions] == ["first_tier", "transcript_missing"]
+
+
+def test_what_a_person_has_to_know_of_the_last_moments_is_told_before_it_ends(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin, ways="busy")
+    with receiving() as receiver:
+        configure(place, OFTEN, f'[notify]\ncritical = ["{receiver.url()}"]\n')
+        with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
+            until_recorded(place)
+            service.process.send_signal(signal.SIGTERM)
+            until(lambda: manager.heard("STOPPING=1"), what="it drains")
+            service.process.send_signal(signal.SIGTERM)
+            assert service.done().exit_code == 0
+
+    assert receiver.titles == ["[warning] often: paused (interrupted)"]
 
 
 def test_killed_with_cycles_under_way_the_next_service_goes_on_with_them(tmp_path: Path, standin: Path) -> None:
