@@ -23,7 +23,8 @@ STALE_AFTER = dt.timedelta(days=1)
 
 _RANK = {Level.INFO: 0, Level.WARNING: 1, Level.CRITICAL: 2}
 _GOES_ON_BY_ITSELF = frozenset({"interrupted", "usage_limit"})
-_APPROVAL = "approval"
+# What a cycle waits for a person with, until somebody answers: it says so once, and its schedule is silent meanwhile.
+_QUESTIONS = ("approval", "budget")
 _DIGEST_LENGTH = 16
 
 
@@ -133,9 +134,9 @@ def _level(event: Event) -> Level:
 
 def _topic(event: Event, schedule: str) -> str:
     services = ",".join(sorted(_services(event)))
-    if event.data.get("reason") == _APPROVAL:
+    if (asked := event.data.get("reason")) in _QUESTIONS:
         # Each is a question of its own, and somebody has to answer it.
-        about = f"{_APPROVAL} {event.id}"
+        about = f"{asked} {event.id}"
     elif isinstance(incident := event.data.get("incident"), int):
         about = f"incident {incident}"
     elif said := event.data.get("reason") or event.data.get("status"):

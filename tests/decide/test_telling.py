@@ -116,6 +116,8 @@ OTHER_TOPICS = {
     "another incident": notice(incident=4, what="opened"),
     "an approval": notice(status="paused", reason="approval"),
     "another approval": notice(number=8, status="paused", reason="approval"),
+    "a budget that is used up": notice(status="paused", reason="budget"),
+    "what was approved is used up too": notice(number=8, status="paused", reason="budget"),
     "only words": notice("The guard was bypassed: Bash ran unasked."),
     "other words": notice("Tier 2 was kept from acting: web was restarted 2 times since 09:10."),
     "a question": notice("Tier 2 asks for approval 7: Bash: reboot (until 2026-03-01)"),
