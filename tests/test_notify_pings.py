@@ -77,6 +77,14 @@ def test_a_ping_to_nobody_fails_and_nothing_worse() -> None:
     assert not ping(url, True)
 
 
+@pytest.mark.parametrize("ok", [True, False])
+def test_a_url_that_cannot_be_read_fails_and_nothing_worse(ok: bool, caplog: pytest.LogCaptureFixture) -> None:
+    assert not ping("https://[ping.example/id", ok)
+    assert [(record.message, record.why) for record in caplog.records] == [
+        ("A ping did not arrive", "it cannot be asked: ValueError")
+    ]
+
+
 def test_a_ping_that_hangs_is_not_waited_for(receiver: Receiver) -> None:
     receiver.hangs = threading.Event()
     assert not ping(receiver.http("/id"), True, seconds=0.5)

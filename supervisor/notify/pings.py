@@ -27,8 +27,7 @@ def ping_after(settings: Settings, chain: Chain, *, seconds: float = PING_SECOND
 
 def ping(url: str, ok: bool, *, schedule: str | None = None, seconds: float = PING_SECONDS) -> bool:
     """Ask for ``url``, or for its ``/fail``; whether it answered that this is fine, within so many seconds."""
-    address = url if ok else _failing(url)
-    why = bounded({"ping": lambda: _get(address, seconds)}, seconds)["ping"]
+    why = bounded({"ping": lambda: _get(url, ok, seconds)}, seconds)["ping"]
     if why is not None:
         logger.warning("A ping did not arrive", extra={"schedule": schedule, "why": why})
     return why is None
@@ -39,15 +38,16 @@ def _failing(url: str) -> str:
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + _FAIL))
 
 
-def _get(url: str, seconds: float) -> str | None:
+def _get(url: str, ok: bool, seconds: float) -> str | None:
     """Why the URL could not be asked for. Never with the URL in it, which is a secret."""
     # Here, not above: only a schedule with a ping needs it.
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
-    request = Request(url, headers={"User-Agent": "opsladder"})  # noqa: S310 - the settings allow http and https only
     try:
+        address = url if ok else _failing(url)
+        request = Request(address, headers={"User-Agent": "opsladder"})  # noqa: S310 - the settings allow only http(s)
         with urlopen(request, timeout=seconds):  # noqa: S310 - as above
             return None
     except HTTPError as error:
