@@ -11,6 +11,7 @@ from supervisor.model.cycle import Chain, EventKind, NewEvent
 from supervisor.model.report import Level
 from supervisor.notify import ping_after
 from supervisor.service.scheduler import Firing, Scheduler
+from supervisor.service.triggers import policy_of
 from supervisor.settings import Settings
 from supervisor.store import Store
 
@@ -36,9 +37,15 @@ class Account:
         self._firings[firing.schedule, firing.fire_key] = firing
 
     def wanted(self, request: CycleRequest) -> bool:
-        """There is room for the cycle: whether it may still start. A reload may have taken its schedule away."""
+        """There is room for the cycle: whether it may still start. A reload may have taken its schedule away.
+
+        In a blackout one that waited does not go on by itself either; it is asked for again as long as it waits.
+        """
+        schedule = next((known for known in self._settings().schedules if known.name == request.schedule), None)
         firing = self._firings.get(_key(request))
-        if self._is_known(request.schedule) and (firing is None or self._scheduler.may_start(firing)):
+        if schedule is not None and firing is None:
+            return not policy_of(schedule).blacked_out(utc_now())
+        if schedule is not None and firing is not None and self._scheduler.may_start(firing):
             return True
         self._firings.pop(_key(request), None)
         return False
@@ -73,9 +80,6 @@ class Account:
             self.put_off(request)
         else:
             self._close(request)
-
-    def _is_known(self, name: str) -> bool:
-        return any(schedule.name == name for schedule in self._settings().schedules)
 
     def _close(self, request: CycleRequest) -> None:
         firing = self._firings.pop(_key(request), None)

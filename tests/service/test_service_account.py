@@ -100,6 +100,7 @@ def test_a_refusal_that_fails_takes_nothing_with_it_and_is_tried_again(
     [
         pytest.param('name = "web"\nevery = "20m"', True, True, id="it is another one"),
         pytest.param('name = "web"', False, True, id="it starts by hand"),
+        pytest.param('name = "web"\nblackout = ["00:00-12:00", "12:00-00:00"]', False, False, id="it is blacked out"),
         pytest.param('name = "other"\nevery = "10m"', False, False, id="it is gone"),
     ],
 )
