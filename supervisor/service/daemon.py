@@ -45,6 +45,8 @@ _LOCK_FILE = "run.lock"
 _STUCK_SECONDS = 120.0
 # While it drains, the service asks for so much more time, again and again.
 _EXTENSION_SECONDS = 30.0
+# No cycle takes longer to end once it is interrupted; of one that does, the service manager has to make an end.
+_ENDING_SECONDS = 180.0
 _PAUSED_LOOKED_AT = 1000
 _LEAVING = "The service is about to end, and starts no more cycles."
 
@@ -198,8 +200,11 @@ class Daemon:
         logger.info("Draining", extra={"cycles": running, "seconds": self._settings.service.drain_seconds})
         deadline = time.monotonic() + self._settings.service.drain_seconds
         while not crew.idle.is_set():
-            self._systemd.extend(_EXTENSION_SECONDS)
-            if self._hurrying.is_set() or time.monotonic() >= deadline:
+            if self._hurrying.is_set():
+                deadline = min(deadline, time.monotonic())
+            if time.monotonic() < deadline + _ENDING_SECONDS:
+                self._systemd.extend(_EXTENSION_SECONDS)
+            if time.monotonic() >= deadline:
                 crew.interrupt()
             waits = [asyncio.create_task(crew.idle.wait())]
             if not self._hurrying.is_set():

@@ -31,6 +31,15 @@ async def stuck(self):
 daemon._STUCK_SECONDS = 0.5
 scheduler.Scheduler.step = stuck
 """
+NEVER_ENDS = """
+import asyncio, pathlib
+from supervisor.service import crew, daemon
+async def never_ends(ladder, request, *, stop):
+    pathlib.Path("begun").touch()
+    await asyncio.Event().wait()
+crew.run_cycle = never_ends
+daemon._ENDING_SECONDS = 0.5
+"""
 SWEEPS_OFTEN = """
 from supervisor.service import daemon
 daemon.SWEEP_SECONDS = 0.1
@@ -266,6 +275,22 @@ def test_a_second_wish_to_end_interrupts_and_the_next_service_goes_on(
         service.done()
     # The stand-in keeps no transcript, so the context was handed on.
     assert [s.reason.value for s in place.chains()[0].sessions] == ["first_tier", "transcript_missing"]
+
+
+def test_for_a_cycle_that_cannot_be_ended_no_more_time_is_asked_for_in_the_end(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    at_once = {"OPSLADDER_SERVICE__DRAIN_SECONDS": "0.1", "OPSLADDER_WEB__PORT": "0"}
+    with serving(place, manager, prelude=NEVER_ENDS, **at_once) as service:
+        until((place.root / "begun").exists, what="a cycle begins")
+        service.process.send_signal(signal.SIGTERM)
+        until(lambda: manager.heard("EXTEND_TIMEOUT_USEC="), what="more time is asked for")
+        # Otherwise it is asked for at least as often as it is said how things are.
+        until(lambda: sum(said.startswith("STATUS=") for said in manager.since("EXTEND_")) >= 3, what="silence")
+        service.process.kill()
+        service.done()
 
 
 def test_what_a_person_has_to_know_of_the_last_moments_is_told_before_it_ends(
