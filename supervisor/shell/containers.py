@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from supervisor.model.reading import OpaqueKind, Role, Word
-from supervisor.shell.inner import deeper, run_shell, run_words
+from supervisor.model.reading import Assignment, OpaqueKind, Role, Word
+from supervisor.shell.inner import deeper, run_shell, run_words, variables_set
 from supervisor.shell.options import Found, find_options, positional, table
 from supervisor.shell.place import Call, Desk, Place
 from supervisor.shell.unreadable import Unreadable
@@ -60,6 +60,8 @@ _LXC_ATTACH = table(
     "name= lxcpath= logfile= logpriority= elevated-privileges? namespaces= keep-env clear-env uid= gid=",
 )
 _MACHINECTL = table("qE:H:M:", "quiet setenv= uid= host= machine= no-ask-password no-pager")
+_SETS = ("-e", "--env")
+_ACTS = ("--privileged", "--detach", "-d", "--env-file")
 _OPAQUE_UNLESS_READ = "this may start a command that cannot be told from its options"
 
 
@@ -75,7 +77,7 @@ def run_docker(desk: Desk, call: Call, place: Place) -> None:
         _compose(desk, call, verbs[1:], place, program)
     elif verb == "exec":
         found = find_options(verbs[1:], _EXEC, program=program)
-        role = Role.CARRIER if found.has("--privileged", "--detach", "-d") else Role.WRAPPER
+        role = Role.CARRIER if found.has(*_ACTS) else Role.WRAPPER
         _enter(desk, call, found, place, program, role=role)
     elif verb in ("run", "create"):
         found = find_options(verbs[1:], _RUN, program=program)
@@ -127,7 +129,8 @@ def run_lxc(desk: Desk, call: Call, place: Place) -> None:
         raise Unreadable(OpaqueKind.WRAPPER_ARGUMENT, _text(call), _OPAQUE_UNLESS_READ)
     after = find_options(before.rest[1:], _LXC, program=program)
     name = positional(before.rest[0], program)
-    _start(desk, call, after.rest, place, program, container=name, role=Role.WRAPPER)
+    extra = variables_set(before, _SETS) + variables_set(after, _SETS)
+    _start(desk, call, after.rest, place, program, container=name, role=Role.WRAPPER, extra=extra)
 
 
 def run_lxc_attach(desk: Desk, call: Call, place: Place) -> None:
@@ -177,7 +180,7 @@ def _compose(desk: Desk, call: Call, words: Sequence[Word], place: Place, progra
     verb = positional(head.rest[0], program) if head.rest else ""
     if verb == "exec":
         found = find_options(head.rest[1:], _COMPOSE_EXEC, program=program)
-        role = Role.CARRIER if found.has("--privileged", "--detach", "-d") else Role.WRAPPER
+        role = Role.CARRIER if found.has(*_ACTS) else Role.WRAPPER
         _enter(desk, call, found, place, program, role=role)
     elif verb == "run":
         found = find_options(head.rest[1:], _COMPOSE_RUN, program=program)
@@ -197,7 +200,8 @@ def _enter(
     if entrypoint is not None and entrypoint.text:
         words = (*(Word(text=part, dynamic=entrypoint.dynamic) for part in entrypoint.text.split()), *words)
     user = found.value("-u", "--user")
-    _start(desk, call, words, place, program, container=name, role=role, user=user.text if user else None)
+    extra = variables_set(found, _SETS)
+    _start(desk, call, words, place, program, container=name, role=role, user=user.text if user else None, extra=extra)
 
 
 def _start(
@@ -210,12 +214,13 @@ def _start(
     container: str,
     role: Role,
     user: str | None = None,
+    extra: Sequence[Assignment] = (),
 ) -> None:
     if not words:
         desk.report(call, place)
         return
     desk.report(call, place, role)
-    run_words(desk, words, call, deeper(place, program, container=container, user=user))
+    run_words(desk, words, call, deeper(place, program, container=container, user=user), extra=extra)
 
 
 def _after_dashes(desk: Desk, call: Call, place: Place, program: str, words: Sequence[Word]) -> None:

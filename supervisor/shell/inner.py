@@ -1,11 +1,12 @@
 """The steps wrappers have in common: going on with the wrapped words, or with a text as a script. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from supervisor.model.reading import Assignment, OpaqueKind, Word
 from supervisor.shell.arithmetic import Numbers
+from supervisor.shell.options import Found
 from supervisor.shell.place import NO_FEED, Call, Desk, Feed, Place
 from supervisor.shell.unreadable import Unreadable
 
@@ -57,6 +58,19 @@ def take_assignments(words: Sequence[Word], program: str) -> tuple[list[Assignme
             raise Unreadable(OpaqueKind.WRAPPER_ARGUMENT, word.text, f"a value for {program} may become several words")
         found.append(Assignment(name=match.group(1), value=Word(text=match.group(2), dynamic=word.dynamic)))
     return found, ()
+
+
+def variables_set(found: Found, options: Collection[str]) -> list[Assignment]:
+    """The variables that options like ``docker exec -e NAME=value`` give to what is started."""
+    given = [value for name, value in found.options if name in options and value is not None]
+    matches = [(_ASSIGNMENT.fullmatch(value.text), value) for value in given]
+    return [
+        Assignment(name=match[1], value=Word(text=match[2], dynamic=value.dynamic))
+        if match is not None
+        # Taken over from outside, or named only at run time.
+        else Assignment(name=value.text, value=Word(text="", dynamic=True))
+        for match, value in matches
+    ]
 
 
 def run_shell(desk: Desk, call: Call, place: Place) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from supervisor.model.reading import OpaqueKind, Role, Word
-from supervisor.shell.inner import deeper, joined, run_shell, run_text, run_words, take_assignments
+from supervisor.shell.inner import deeper, joined, run_shell, run_text, run_words, take_assignments, variables_set
 from supervisor.shell.options import Found, Table, find_options, positional, table
 from supervisor.shell.outline import RESERVED
 from supervisor.shell.place import Call, Desk, Place
@@ -16,7 +16,7 @@ class Wrapper:
     """How one program wraps another.
 
     ``takes`` words stand before the command. With one of ``stops`` the program starts nothing; with one of ``acts`` it
-    also does something itself. ``script`` options give a text for a shell; with ``joins`` all words are such a text,
+    also does something itself; ``sets`` give variables to what is started. ``script`` options give a text for a shell; with ``joins`` all words are such a text,
     with ``takes_files`` none of them is part of a command.
     """
 
@@ -26,6 +26,7 @@ class Wrapper:
     stops: frozenset[str] = frozenset()
     acts: frozenset[str] = frozenset()
     users: frozenset[str] = frozenset()
+    sets: frozenset[str] = frozenset()
     script: frozenset[str] = frozenset()
     split: frozenset[str] = frozenset()
     joins: bool = False
@@ -63,6 +64,7 @@ def run_wrapper(wrapper: Wrapper, desk: Desk, call: Call, place: Place) -> None:
             raise Unreadable(OpaqueKind.WRAPPER_ARGUMENT, joined(call.words).text, f"{program} may run what follows --")
         rest = ()
     extra, rest = take_assignments(rest, program) if wrapper.assigns else ([], rest)
+    extra += variables_set(found, wrapper.sets)
     rest = (*_split(found, wrapper), *rest)
     if wrapper.is_keyword and rest and rest[0].text in RESERVED:
         raise Unreadable(OpaqueKind.UNSUPPORTED, joined(call.words).text, f"{program} stands before a whole statement")
@@ -231,9 +233,16 @@ WRAPPERS: dict[str, Wrapper] = {
         shell_if_empty=True,
         role=Role.CARRIER,
     ),
-    "strace": Wrapper(known=_TRACE, stops=_set("-V -h"), acts=_set("-o --output"), users=_set("-u --user")),
+    "strace": Wrapper(
+        known=_TRACE,
+        stops=_set("-V -h"),
+        acts=_set("-o --output"),
+        users=_set("-u --user"),
+        sets=_set("-E --env"),
+    ),
     "ltrace": Wrapper(known=_TRACE, stops=_set("-V -h"), acts=_set("-o --output"), users=_set("-u")),
-    "exec": Wrapper(known=table("a:cl")),
+    # A program that goes by many names does what the one it is given says: pgrep kills as pkill.
+    "exec": Wrapper(known=table("a:cl"), acts=_set("-a")),
     "command": Wrapper(known=table("pvV"), stops=_set("-v -V")),
     "builtin": Wrapper(),
     "coproc": Wrapper(assigns=True, is_keyword=True),

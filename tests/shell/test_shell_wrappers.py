@@ -80,7 +80,7 @@ TRANSPARENT = {
     "docker_exec": ("docker exec web systemctl restart x", "container=web systemctl restart x"),
     "docker_exec_options": (
         "docker --context x exec -it -e A=1 -u root web systemctl restart x",
-        "container=web user=root systemctl restart x",
+        "container=web user=root A=1 systemctl restart x",
     ),
     "docker_container_exec": ("docker container exec web systemctl restart x", "container=web systemctl restart x"),
     "podman_exec": ("podman exec --user www web systemctl restart x", "container=web user=www systemctl restart x"),
