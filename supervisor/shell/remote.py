@@ -69,6 +69,8 @@ _QUIET_SETTINGS = frozenset(
     }
 )
 _SETTING = re.compile(r"\s*([A-Za-z0-9]+)\s*(?:=|\s)\s*(.*)", re.DOTALL)
+# Put into the text of a local shell as it is, up to OpenSSH 9.5.
+_JUMPS = re.compile(r"(?:ssh://)?[A-Za-z0-9_\[][A-Za-z0-9_.@:%\[\],/-]*")
 _TARGET = re.compile(r"(?:ssh://)?(?:([^@]*)@)?(\[[^\]]*\]|[^:/]*)(?::[0-9]+)?/?")
 
 
@@ -85,6 +87,9 @@ def run_ssh(desk: Desk, call: Call, place: Place) -> None:
     options = (*before.options, *after.options)
     found = Found(options=options, rest=after.rest)
     local, remote, user = _settings(found)
+    jumps = found.value("-J")
+    if program != "mosh" and jumps is not None:
+        _check_jumps(jumps)
     words = [Word(text=remote)] if remote is not None else list(found.rest)
     matched = _TARGET.fullmatch(target)
     target_user, host = matched.groups() if matched else (None, target)
@@ -108,6 +113,11 @@ def run_ssh(desk: Desk, call: Call, place: Place) -> None:
         run_shell_program(desk, Call(words=(Word(text="sh"),), feed=call.feed), inside)
 
 
+def _check_jumps(jumps: Word) -> None:
+    if not jumps.static or not _JUMPS.fullmatch(jumps.text) or ",-" in jumps.text:
+        raise Unreadable(OpaqueKind.WRAPPER_ARGUMENT, jumps.text, "a host to jump over is not plainly named")
+
+
 def _settings(found: Found) -> tuple[list[str], str | None, str | None]:
     """The local commands, the remote command and the user that ``-o`` settings name."""
     local: list[str] = []
@@ -126,6 +136,8 @@ def _settings(found: Found) -> tuple[list[str], str | None, str | None]:
                 local.append(setting.group(2))
         elif key == "remotecommand":
             remote = setting.group(2)
+        elif key == "proxyjump":
+            _check_jumps(Word(text=setting.group(2)))
         elif key == "user":
             user = setting.group(2)
         elif key not in _QUIET_SETTINGS:
