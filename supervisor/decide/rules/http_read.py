@@ -38,7 +38,7 @@ _WGET: Final = _table(
 )
 _NOWHERE: Final = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr"})
 _URL: Final = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://)?(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
-_HOST: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]*)?")
+_HOST: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]+)?")
 _METADATA_NAMES: Final = re.compile(
     r"(?:.*\.)?metadata(?:\..*)?|instance-data(?:\..*)?|.*169[.-]254[.-].*|.*a9fea9fe.*", re.IGNORECASE
 )
@@ -77,8 +77,14 @@ def metadata_host(host: str) -> bool:
 
 def _known(given: Arguments, table: Mapping[str, bool]) -> bool:
     return all(
-        one.name in table and not one.unknown and (one.value is None or not one.value.splits) for one in given.options
+        one.name in table and not one.unknown and (one.value is None or _is_one_line(one.value))
+        for one in given.options
     ) and not any(one.word.maybe_option or one.word.splits for one in given.words)
+
+
+def _is_one_line(value: Word) -> bool:
+    """Whether a value stays one word, and adds no header of its own to a request."""
+    return not value.splits and "\r" not in value.text and "\n" not in value.text
 
 
 def _curl_reads(given: Arguments) -> bool:
@@ -117,7 +123,8 @@ def _curl_option(one: GivenOption, *, gets: bool) -> bool:
 
 
 def _overrides_method(header: str) -> bool:
-    return re.match(r"\s*x-(?:http-)?method(?:-override)?\s*:", header, re.IGNORECASE) is not None
+    """Whether a header makes more of a request: another method, or a connection on which to go on."""
+    return re.match(r"\s*(?:x-(?:http-)?method(?:-override)?|upgrade)\s*:", header, re.IGNORECASE) is not None
 
 
 def _wget_reads(given: Arguments) -> bool:
