@@ -19,6 +19,8 @@ _HERE: Final = re.compile(r"\$(?:PWD\b|\{PWD\})")
 _UNKNOWN: Final = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`|\$[A-Za-z_0-9@*#?!-]+|<\([^)]*\)|\{\}")
 _CLASS: Final = re.compile(r"\[[^\]/]+\]")
 _ANOTHER_ROOT: Final = re.compile(r"/proc/[^/]+(?:/task/[^/]+)?/(root|cwd)(?=/|$)")
+_OPEN_FILE: Final = re.compile(r"/(?:proc/.+|dev/+)/?fd/+[^/]+/+(.+)")  # what is open may be a directory
+_REMEMBERED: Final = re.compile(r"~[-+]?[0-9]*(?<!~)(?=/|$)")
 _SAME_PLACE: Final = re.compile(r"/(?:\.?/)+")
 _HIDDEN_GLOB: Final = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 _SOMETHING: Final = "\ufffd"  # stands for a value that is not known, where that value does not matter
@@ -45,7 +47,7 @@ def certain_path(word: Word, standing: Standing) -> str | None:
     """The one path that a word names, with its shell patterns; ``None`` if that is not certain."""
     if word.dynamic or word.splits or not word.text or "\0" in word.text or _HIDDEN_GLOB.search(word.text):
         return None
-    if len(standing.bases) != 1 and word.text[0] not in "/~":
+    if (len(standing.bases) != 1 and word.text[0] not in "/~") or _REMEMBERED.match(word.text):
         return None
     path = _absolute(word.text, standing.bases[0], standing.home)
     return None if path.startswith(("/proc/", "/dev/")) or _ANOTHER_ROOT.search(word.text) else path
@@ -89,8 +91,20 @@ def _attached(text: str) -> str:
 
 def starting(text: str, standing: Standing) -> Iterator[str]:
     """The absolute paths that a name may mean."""
-    if text[0] in "/~":
+    if _REMEMBERED.match(text):
+        # ~+, ~- and ~2 are directories that the text has gone to.
+        for base in standing.bases:
+            yield _absolute(base + text[len(text.partition("/")[0]) :], base, standing.home)
+    elif text[0] in "/~":
         yield _absolute(text, standing.work_dir, standing.home)
+        if "/cwd" in text and text.startswith(("/proc/", "/dev/")):
+            yield _absolute(text.replace("/cwd", "/root"), standing.work_dir, standing.home)  # where pid 1 is
+        if (opened := _OPEN_FILE.match(text)) is not None:
+            for base in standing.bases:
+                yield _absolute(opened[1], base, standing.home)
+        if text[0] == "~" and "/../" in text:
+            # Nobody knows how deep the home of another user is.
+            yield _absolute(text[text.index("/") :], standing.work_dir, standing.home)
     else:
         for base in standing.bases:
             yield _absolute(text, base, standing.home)
@@ -105,15 +119,27 @@ def directory(path: str, standing: Standing) -> str:
 def _absolute(text: str, base: str, home: str) -> str:
     if text[0] == "~":
         user, slash, rest = text[1:].partition("/")
-        directory = home if not user or user == "+" else "/root" if user == "root" else f"/home/{user}"
+        directory = home if not user else "/root" if user == "root" else f"/home/{user}"
         text = f"{directory}{slash}{rest}"
     text = _SAME_PLACE.sub("/", text if text[0] == "/" else f"{base}/{text}")
-    # Before any .. is taken away: what stands after these goes up from another place.
-    while (found := _ANOTHER_ROOT.match(text)) is not None:
-        # A base that is such a place itself would come back for ever.
-        start = base if found[1] == "cwd" and not _ANOTHER_ROOT.match(base) else ""
-        text = f"{start}/{text[found.end() :].lstrip('/')}"
-    path = posixpath.normpath(text)
+    path = _walked(text, base) if "/proc/" in text or "/fd" in text else posixpath.normpath(text)
     if path.startswith("/var/run/") or path == "/var/run":
         path = path.removeprefix("/var")
     return path
+
+
+def _walked(text: str, base: str) -> str:
+    """The path without ``.`` and ``..``, taken step by step: some of the steps lead to another place."""
+    # A base that is such a place itself would come back for ever.
+    elsewhere = base if not _ANOTHER_ROOT.match(base) else ""
+    path = ""
+    for part in text.split("/"):
+        if part == "..":
+            path = path.rpartition("/")[0]
+        elif part not in ("", "."):
+            path = f"{path}/{part}"
+        if path == "/dev/fd":
+            path = "/proc/self/fd"
+        elif (found := _ANOTHER_ROOT.fullmatch(path)) is not None:
+            path = posixpath.normpath(elsewhere) if found[1] == "cwd" and elsewhere else ""
+    return path or "/"

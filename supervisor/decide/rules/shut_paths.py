@@ -20,6 +20,7 @@ from supervisor.model.rule import OffLimits, TierRules
 OFF_LIMITS: Final = "off_limits"
 LEAVE_ALONE: Final = "Leave it alone; what you know of it, you know from your prompt."
 _PROCESS: Final = re.compile(r"/proc/+([0-9]{1,9})\b")
+_DETOUR: Final = re.compile(r"//|/\./|/\.?$|\.\.")  # the same path has a shorter name
 _GOES_TO: Final = frozenset({"cd", "pushd"})
 _TAKES_DIRECTORY: Final = frozenset({"git", "make", "tar"})
 _ANYWHERE: Final = "/**/"
@@ -34,7 +35,8 @@ class _Gates:
 
     ``anywhere`` fits what is shut wherever it is. Of what is shut in one place, ``exact`` are single paths, ``below``
     whole directories and ``by_top`` those with other wildcards, by their directory of the root. ``loose`` and ``fixed``
-    are all of these as single patterns, ``beginnings`` what stands before the wildcards of the fixed ones.
+    are all of these as single patterns, ``beginnings`` what stands before the wildcards of the fixed ones. ``parents``
+    are the ends of directories in which a file is shut wherever they are: ``/.docker/`` for ``**/.docker/config.json``.
     """
 
     anywhere: re.Pattern[str]
@@ -44,6 +46,7 @@ class _Gates:
     loose: tuple[str, ...]
     fixed: tuple[tuple[str, str], ...]
     beginnings: tuple[str, ...]
+    parents: tuple[str, ...]
 
     def may_shut(self, path: NamedPath, standing: Standing) -> bool:
         """Whether one of the patterns could fit a path."""
@@ -68,9 +71,11 @@ class _Gates:
         return False
 
     def shut_below(self, base: str) -> bool:
-        """Whether something below a directory is shut because of where it is."""
+        """Whether something below a directory is shut because of where it is, or of what the directory is called."""
         inside = base.rstrip("/") + "/"
-        return inside.startswith(self.beginnings) or any(begins.startswith(inside) for begins in self.beginnings)
+        return inside.endswith(self.parents) or (
+            inside.startswith(self.beginnings) or any(begins.startswith(inside) for begins in self.beginnings)
+        )
 
 
 def searchable(limits: OffLimits) -> tuple[str, ...]:
@@ -108,8 +113,8 @@ class Shut:
             known = self._names_nothing(text)
             if len(self.let_go) >= _MOST_WORDS:
                 self.let_go.clear()
-            # What goes up from somewhere depends on more directories than those in which something is shut.
-            if len(text) <= _LONGEST_WORD and ".." not in text and "/proc/" not in text:
+            # What takes a detour depends on more directories than those in which something is shut.
+            if len(text) <= _LONGEST_WORD and not _DETOUR.search(text) and "/proc/" not in text:
                 self.let_go[text] = known
         return known
 
@@ -117,11 +122,11 @@ class Shut:
         for piece in pieces(text):
             if self.gates.anywhere.fullmatch(piece):
                 return False
-            standing = self.standing if ".." in piece else self.near
+            standing = self.standing if _DETOUR.search(piece) else self.near
             # Most words are no paths, and nothing near is shut.
             if standing.bases or piece[0] in "/~":
                 for path in starting(piece, standing):
-                    if self.gates.shut_at(path):
+                    if self.gates.shut_at(path) or self.gates.anywhere.fullmatch(path):
                         return False
         return True
 
@@ -223,7 +228,17 @@ def _gates(patterns: tuple[str, ...], work_dir: str, home: str) -> _Gates:
         loose=tuple(pattern.removeprefix("/") for pattern in whole if pattern.startswith(_ANYWHERE)),
         fixed=tuple(begins),
         beginnings=tuple(start for start, _ in begins),
+        parents=tuple({end for pattern in whole if pattern.startswith(_ANYWHERE) for end in _parents(pattern)}),
     )
+
+
+def _parents(pattern: str) -> Iterator[str]:
+    """``/.config/`` and ``/.config/gh/`` for ``/**/.config/gh/hosts.yml``."""
+    parts = pattern.removeprefix(_ANYWHERE).split("/")[:-1]
+    for count in range(1, len(parts) + 1):
+        end = "/".join(parts[:count])
+        if "*" not in end and "?" not in end:
+            yield f"/{end}/"
 
 
 def _top(path: str) -> str:
@@ -241,6 +256,9 @@ def _bases(limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> t
     here = directory(cwd or limits.work_dir, standing)
     bases = {here: None}
     standing = replace(standing, bases=(here,))
+    if any("/fd/" in word.text for command in commands for word in command.argv):
+        opened = [redirect.target.text for command in commands for redirect in command.redirects]
+        bases |= dict.fromkeys(text for text in opened if text[:1] == "/")
     for command in commands:
         if command.name in _GOES_TO:
             for word in command.words:
