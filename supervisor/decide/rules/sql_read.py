@@ -76,7 +76,7 @@ _FUNCTION_NAMES: Final = (
     " formatreadablequantity countif sumif uniq quantile tostring"
 )
 _SECRETS: Final = re.compile(
-    r"\b(?:pg_shadow|pg_authid|rolpassword|passwd|authentication_string|pg_user_mapping\w*|mysql\.\w+|use\s+mysql)\b",
+    r"\b(?:pg_shadow|pg_authid|rolpassword|passwd|authentication_string|pg_user_mapping\w*|mysql\s*\.\s*\w+|use\s+mysql|show\s+create\s+user)\b",
     re.IGNORECASE,
 )
 
@@ -98,6 +98,8 @@ def only_reads_sql(command: Command) -> bool:
         return False
     statements: list[Word | None] = [one.value for one in given.options if one.name in _STATEMENT_OPTIONS]
     if command.name == "sqlite3":
+        if not any(one.name == "-readonly" for one in given.options):
+            return False  # it would make the file if there is none
         statements, words = list(words[1:]), words[:1]
     return (
         bool(statements) and len(words) < 3 and all(one is not None and _reads(one, command.name) for one in statements)
