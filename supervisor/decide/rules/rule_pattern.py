@@ -34,7 +34,8 @@ from supervisor.model.rule import (
 
 # Only their names: loading the checks themselves would slow every start down.
 CHECK_NAMES = frozenset(
-    {"awk-read", "http-read", "jq-read", "no-equals", "no-input", "own-names", "plain-mode", "plain-names"}
+    {"kube-kind", "local-file", "no-environ"}
+    | {"awk-read", "http-read", "jq-read", "no-equals", "no-input", "own-names", "plain-mode", "plain-names"}
     | {"sed-read", "sql-read"}
 )
 _TOOL = re.compile(r"((?:[A-Z]|mcp__)[A-Za-z0-9_-]*)(?:\((.+)\))?")

@@ -22,6 +22,7 @@ from supervisor.model.rule import READ_ONLY_SET, CommandPattern, Effect, Rule, T
 _ALLOW: Final = Effect.ALLOW
 _WRAPPER: Final = Role.WRAPPER
 _HARMLESS_TARGETS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"})
+_FULL_OF_COMMANDS: Final = "--kubeconfig"  # such a file may name a program that hands out credentials
 _CONNECTIONS: Final = ("/dev/tcp/", "/dev/udp/")
 _STATEMENT: Final = Finding(effect=Effect.ALLOW, rule=f"{READ_ONLY_SET}: assignment", sentence="", read_only=True)
 
@@ -65,10 +66,22 @@ def _steered_by(command: Command, rules: TierRules) -> str | None:
     if command.name == "ssh":
         return doubtful_setting(command)
     names = rules.steering.get(command.name)
-    if not names or not _may_forbid(names, command):
+    if not names:
+        return None
+    if _FULL_OF_COMMANDS in names and (unknown := _unknown_option(command, rules)) is not None:
+        return unknown
+    if not _may_forbid(names, command):
         return None
     given = arguments_of(command, rules.options.get(command.name, {}))
     return next((one.name for one in given.options if _forbids(names, one.name)), None)
+
+
+def _unknown_option(command: Command, rules: TierRules) -> str | None:
+    """A value that may turn out to be an option which names a file, where the text itself can be that file."""
+    if "xargs" in command.via and not any(word.text.startswith("<(") for word in command.argv):
+        return None  # its standard input is empty
+    words = arguments_of(command, rules.options.get(command.name, {})).words
+    return next((one.word.text for one in words if one.word.maybe_option and not one.shielded), None)
 
 
 def _may_forbid(names: frozenset[str], command: Command) -> bool:
