@@ -16,8 +16,8 @@ class Wrapper:
     """How one program wraps another.
 
     ``takes`` words stand before the command. With one of ``stops`` the program starts nothing; with one of ``acts`` it
-    also does something itself; ``sets`` give variables to what is started. ``script`` options give a text for a shell; with ``joins`` all words are such a text,
-    with ``takes_files`` none of them is part of a command.
+    also does something itself; ``sets`` give variables to what it starts. ``script`` options give a text for a shell;
+    with ``joins`` all words are such a text, with ``takes_files`` none of them is part of a command.
     """
 
     known: Table = field(default_factory=table)
