@@ -19,6 +19,7 @@ _AWK_OWN: Final = re.compile(r"\b(?:ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB)\b")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._:-]*")
 _KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9.,-]*")
 _NO_KINDS: Final = frozenset({"-n", "--namespace", "-l", "--selector", "--context", "--field-selector"})
+_MADE_UP: Final = re.compile(r"(?:^|=|^-f)-$|<\(|://|@.*:")
 _PLAIN_MODE: Final = re.compile(r"0?[0-7]{3}|[ugoa]*[-+=][rwxX]*(?:,[ugoa]*[-+=][rwxX]*)*")
 _ENVIRONMENT: Final = re.compile(
     r"\$\s*(?:#[^\n]*\s*)*ENV\b|\b(?:import|include)\s*\"|\$__prog|(?<![.\w$\"])(?:env|strenv|envsubst|load\w*)(?![\w:\"])"
@@ -66,6 +67,11 @@ def is_local(command: Command, before: Command | None) -> bool:  # noqa: ARG001 
     return not any(":" in word.text.partition("/")[0] for word in command.argv[1:])
 
 
+def keeps_its_files(command: Command, before: Command | None) -> bool:  # noqa: ARG001 - one signature for all
+    """For ``compose``: no file is made up by the text itself, or fetched from elsewhere."""
+    return not any(_MADE_UP.search(word.text) for word in command.argv[1:])
+
+
 def hides_environments(command: Command, before: Command | None) -> bool:  # noqa: ARG001 - one signature for all
     """For ``ps``: no column shows the variables of processes."""
     return not any("environ" in word.text for word in command.argv[1:])
@@ -88,6 +94,7 @@ CHECKS: Final[Mapping[str, Callable[[Command, Command | None], bool]]] = {
     "jq-read": only_filters,
     "plain-mode": grants_plainly,
     "plain-names": names_plainly,
+    "kept-files": keeps_its_files,
     "kube-kind": names_its_kind,
     "local-file": is_local,
     "no-environ": hides_environments,

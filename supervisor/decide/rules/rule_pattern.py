@@ -34,7 +34,7 @@ from supervisor.model.rule import (
 
 # Only their names: loading the checks themselves would slow every start down.
 CHECK_NAMES = frozenset(
-    {"kube-kind", "local-file", "no-environ"}
+    {"kept-files", "kube-kind", "local-file", "no-environ"}
     | {"awk-read", "http-read", "jq-read", "no-equals", "no-input", "own-names", "plain-mode", "plain-names"}
     | {"sed-read", "sql-read"}
 )
