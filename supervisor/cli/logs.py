@@ -14,13 +14,9 @@ _ORDINARY = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 class _Fields(logging.Formatter):
     """``time level: sentence key=value …`` with the time in UTC."""
 
-    def __init__(self, *maskers: Masker) -> None:
+    def __init__(self, masker: Masker) -> None:
         super().__init__()
-        self._maskers = maskers
-
-    def and_with(self, masker: Masker) -> "_Fields":
-        """One that masks with this too."""
-        return self if masker in self._maskers else _Fields(*self._maskers, masker)
+        self.masker = masker
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(
@@ -32,9 +28,7 @@ class _Fields(logging.Formatter):
         line = f"{at:%Y-%m-%dT%H:%M:%SZ} {record.levelname.lower()}: {record.getMessage()}{fields}"
         if record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
-        for masker in self._maskers:
-            line = masker.text(line)
-        return line
+        return self.masker.text(line)
 
 
 def _shown(value: object) -> str:
@@ -71,4 +65,4 @@ def keep_secret(masker: Masker) -> None:
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _ToStderr) and isinstance(handler.formatter, _Fields):
             # What runs with older settings still has the secrets of those.
-            handler.setFormatter(handler.formatter.and_with(masker))
+            handler.setFormatter(_Fields(handler.formatter.masker | masker))

@@ -9,7 +9,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 # A slash or a bracket inside of brackets ends the expression for some awks and not for others.
-_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?:[^]\\\n/\[]|\\.|\[:[a-z]+:\])*+\])*/")
+_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[(?:\^|(?!\^))(?:\]|(?!\]))(?:[^]\\\n/\[]|\\.|\[:[a-z]+:\])*\])*/")
 _ACTS = frozenset({"system", "getline", "close", "fflush"})
 _AFTER_OPERATOR = frozenset({"print", "printf", "return", "in", "case", "else", "do", "exit", "next", "nextfile"})
 _BEFORE_STATEMENT = frozenset({"if", "while", "for", "switch"})

@@ -26,6 +26,11 @@ class Masker:
         self._values = frozenset(values)
         self._names = SecretNames(names)
 
+    def __or__(self, other: "Masker") -> "Masker":
+        """One that masks what either of them does."""
+        names = self._names.configured | other._names.configured
+        return Masker(values=self._values | other._values, names=names)
+
     @cached_property
     def _forms(self) -> tuple[str, ...]:
         return forms_of(self._values)

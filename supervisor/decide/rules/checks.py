@@ -22,7 +22,7 @@ _NO_KINDS: Final = frozenset({"-n", "--namespace", "-l", "--selector", "--contex
 _MADE_UP: Final = re.compile(r"(?:^|=|^-f)-$|<\(|://|@.*:")
 _PLAIN_MODE: Final = re.compile(r"0?[0-7]{3}|[ugoa]*[-+=][rwxX]*(?:,[ugoa]*[-+=][rwxX]*)*")
 _ENVIRONMENT: Final = re.compile(
-    r"\$\s*(?:#[^\n]*\s*)*ENV\b|\b(?:import|include)\s*\"|\$__prog|(?<![.\w$\"])(?:env|strenv|envsubst|load\w*)(?![\w:\"])"
+    r"\$\s*(?:ENV\b|#)|\b(?:import|include)\s*\"|\$__prog|(?<![.\w$\"])(?:env|strenv|envsubst|load\w*)(?![\w:\"])"
 )
 
 

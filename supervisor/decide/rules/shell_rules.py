@@ -48,8 +48,7 @@ def judge_command(command: Command, before: Command | None, text: Text) -> list[
         findings += _redirect(redirect, command, rules, text.area)
     steering = _steered_by(command, rules)
     if steering is not None:
-        why = f"{steering} can change what the program runs, or where."
-        findings.append(by_default(rules.default, command_text(command), why))
+        findings.append(by_default(rules.default, command_text(command), steering))
     if not command.name or (command.name == text.function and in_the_same_shell(command)):
         findings.append(_STATEMENT)
     elif command.role is not _WRAPPER:
@@ -58,19 +57,23 @@ def judge_command(command: Command, before: Command | None, text: Text) -> list[
 
 
 def _steered_by(command: Command, rules: TierRules) -> str | None:
-    """What decides beside the rules which code runs: a variable, or an option that names a file or server."""
+    """Says what decides beside the rules which code runs, if something does."""
+    names = rules.steering.get(command.name, frozenset())
+    if _FULL_OF_COMMANDS in names and (unknown := _unknown_option(command, rules)) is not None:
+        return f"{unknown} may be an option, which can change what the program runs: write it after `--`."
+    steering = _steering(command, names, rules)
+    return None if steering is None else f"{steering} can change what the program runs, or where."
+
+
+def _steering(command: Command, names: frozenset[str], rules: TierRules) -> str | None:
+    """A variable, or an option that names a file or server."""
     if command.assignments:
         steering = steering_assignments(command)
         if steering:
             return steering[0]
     if command.name == "ssh":
         return doubtful_setting(command)
-    names = rules.steering.get(command.name)
-    if not names:
-        return None
-    if _FULL_OF_COMMANDS in names and (unknown := _unknown_option(command, rules)) is not None:
-        return unknown
-    if not _may_forbid(names, command):
+    if not names or not _may_forbid(names, command):
         return None
     given = arguments_of(command, rules.options.get(command.name, {}))
     return next((one.name for one in given.options if _forbids(names, one.name)), None)

@@ -98,8 +98,6 @@ def only_reads_sql(command: Command) -> bool:
         return False
     statements: list[Word | None] = [one.value for one in given.options if one.name in _STATEMENT_OPTIONS]
     if command.name == "sqlite3":
-        if not any(one.name == "-readonly" for one in given.options):
-            return False  # it would make the file if there is none
         statements, words = list(words[1:]), words[:1]
     return (
         bool(statements) and len(words) < 3 and all(one is not None and _reads(one, command.name) for one in statements)
