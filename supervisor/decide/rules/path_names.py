@@ -91,7 +91,7 @@ def _attached(text: str) -> str:
 
 def starting(text: str, standing: Standing) -> Iterator[str]:
     """The absolute paths that a name may mean."""
-    if _REMEMBERED.match(text):
+    if text[0] == "~" and _REMEMBERED.match(text):
         # ~+, ~- and ~2 are directories that the text has gone to.
         for base in standing.bases:
             yield _absolute(base + text[len(text.partition("/")[0]) :], base, standing.home)

@@ -256,7 +256,7 @@ def _bases(limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> t
     here = directory(cwd or limits.work_dir, standing)
     bases = {here: None}
     standing = replace(standing, bases=(here,))
-    if any("/fd/" in word.text for command in commands for word in command.argv):
+    if "/fd/" in "\n".join([word.text for command in commands for word in command.argv]):
         opened = [redirect.target.text for command in commands for redirect in command.redirects]
         bases |= dict.fromkeys(text for text in opened if text[:1] == "/")
     for command in commands:
