@@ -29,12 +29,16 @@ class Account:
         self._store = store
         self._settings = settings
         self._firings: dict[tuple[str, str | None], Firing] = {}
+        self._going_on: set[str] = set()
         # Threads of their own: where a switch hangs, the store must not wait for one with everything that asks it.
         self._pings = ThreadPoolExecutor(_PINGS_AT_ONCE, thread_name_prefix="ping")
 
-    def open(self, firing: Firing) -> None:
-        """A cycle is about to be asked for."""
+    def open(self, firing: Firing) -> bool:
+        """Whether a cycle is to be asked for: perhaps not beside one that goes on without having been fired."""
+        if firing.schedule in self._going_on and self._scheduler.overlaps(firing):
+            return False
         self._firings[firing.schedule, firing.fire_key] = firing
+        return True
 
     def wanted(self, request: CycleRequest) -> bool:
         """There is room for the cycle: whether it may still start. A reload may have taken its schedule away.
@@ -44,7 +48,10 @@ class Account:
         schedule = next((known for known in self._settings().schedules if known.name == request.schedule), None)
         firing = self._firings.get(_key(request))
         if schedule is not None and firing is None:
-            return not policy_of(schedule).blacked_out(utc_now())
+            if policy_of(schedule).blacked_out(utc_now()):
+                return False
+            self._going_on.add(request.schedule)
+            return True
         if schedule is not None and firing is not None and self._scheduler.may_start(firing):
             return True
         self._firings.pop(_key(request), None)
@@ -64,7 +71,7 @@ class Account:
 
     def put_off(self, request: CycleRequest) -> None:
         """The store is away: the cycle is tried again."""
-        firing = self._firings.pop(_key(request), None)
+        firing = self._taken(request)
         if firing is not None:
             self._scheduler.put_off(firing)
 
@@ -81,8 +88,13 @@ class Account:
         else:
             self._close(request)
 
+    def _taken(self, request: CycleRequest) -> Firing | None:
+        if request.fire_key is None:
+            self._going_on.discard(request.schedule)
+        return self._firings.pop(_key(request), None)
+
     def _close(self, request: CycleRequest) -> None:
-        firing = self._firings.pop(_key(request), None)
+        firing = self._taken(request)
         if firing is not None:
             self._scheduler.started(firing)
             self._scheduler.ended(firing)

@@ -7,6 +7,7 @@ systemd the truth. Nothing here decides anything about a cycle.
 import asyncio
 import contextlib
 import fcntl
+import functools
 import logging
 import os
 import signal
@@ -20,7 +21,7 @@ from supervisor.climb.outfit import find_runtime, prepare_state
 from supervisor.climb.recovery import recover
 from supervisor.climb.sweep import sweep
 from supervisor.errors import ConfigError, OpsladderError, StoreError
-from supervisor.model.cycle import CycleStatus, Trigger
+from supervisor.model.cycle import Chain, CycleStatus, Trigger
 from supervisor.notify import check_targets, deliver_due
 from supervisor.service.account import Account
 from supervisor.service.crew import Crew
@@ -133,8 +134,8 @@ class Daemon:
     async def _fire(self, scheduler: Scheduler, account: Account, crew: Crew) -> None:
         while True:
             firing = await scheduler.firings.get()
-            account.open(firing)
-            crew.start(self._request(firing.schedule, fire_key=firing.fire_key))
+            if account.open(firing):
+                crew.start(self._request(firing.schedule, fire_key=firing.fire_key))
 
     async def _tend(self, store: Store, crew: Crew) -> None:
         """Take over what others left, and go on with what waited and may."""
@@ -147,12 +148,14 @@ class Daemon:
         await recover(ladder, left=await left_behind(store, lambda: crew.under_way))
         known = {schedule.name for schedule in self._settings.schedules}
         for chain in await asyncio.to_thread(store.chains, _PAUSED_LOOKED_AT, CycleStatus.PAUSED):
-            schedule = chain.cycle.schedule
-            if schedule in crew.schedules or schedule not in known:
-                continue
-            request = self._request(schedule, paused_cycle=chain.cycle.id)
-            if await asyncio.to_thread(still_waits, ladder, request, chain) is None:
-                crew.start(request)
+            if chain.cycle.schedule in known - crew.schedules:
+                # One that cannot be looked at must not keep the others waiting.
+                await _attempt(functools.partial(self._go_on, ladder, crew, chain))
+
+    async def _go_on(self, ladder: Ladder, crew: Crew, chain: Chain) -> None:
+        request = self._request(chain.cycle.schedule, paused_cycle=chain.cycle.id)
+        if await asyncio.to_thread(still_waits, ladder, request, chain) is None:
+            crew.start(request)
 
     async def _sweep(self, store: Store) -> None:
         await asyncio.to_thread(sweep, self._settings, store, now=utc_now())

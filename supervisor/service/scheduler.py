@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Final
 
-from supervisor.decide.firing import Fire, Queue, Skip, SkipReason, believed, deal
+from supervisor.decide.firing import Fire, Overlap, Queue, Skip, SkipReason, believed, deal
 from supervisor.errors import StoreUnavailable
 from supervisor.service.books import Books
 from supervisor.service.triggers import place_of
@@ -103,10 +103,16 @@ class Scheduler:
             return False
         if watched.offered != firing or not watched.policy.blacked_out(now):
             return True
-        watched.offered = None
-        self._skip(watched, Skip(due=firing.due, reason=SkipReason.BLACKOUT), now)
-        self._changed(watched)
+        self._take_back(watched, firing, SkipReason.BLACKOUT)
         return False
+
+    def overlaps(self, firing: Firing) -> bool:
+        """Whether it is skipped because a cycle of its schedule goes on that was not fired."""
+        watched = self._watched.get(firing.schedule)
+        if watched is None or watched.offered != firing or watched.policy.overlap is not Overlap.SKIP:
+            return False
+        self._take_back(watched, firing, SkipReason.OVERLAP)
+        return True
 
     def put_off(self, firing: Firing) -> None:
         """It broke off for a reason that will pass, such as a store that is away: offer it again in a while.
@@ -262,6 +268,11 @@ class Scheduler:
 
     def _skip(self, watched: Watched, skip: Skip, now: datetime) -> None:
         self._books.skipped(watched.name, skip, dry_run=self._settings.escalation.dry_run, now=now)
+
+    def _take_back(self, watched: Watched, firing: Firing, reason: SkipReason) -> None:
+        watched.offered = None
+        self._skip(watched, Skip(due=firing.due, reason=reason), self._clock())
+        self._changed(watched)
 
     def _changed(self, watched: Watched) -> None:
         self._books.moved(watched)

@@ -140,3 +140,25 @@ def test_dead_mans_switches_that_hang_keep_nobody_from_the_store(
         settings = schedules(tmp_path, f'name = "web"\nevery = "10m"\nping_url = "{receiver.http()}"')
         answered = service.run(asked_meanwhile(Account(service.scheduler, store, lambda: settings)))
     assert answered
+
+
+@pytest.mark.parametrize(("overlap", "starts"), [("skip", False), ("queue", True)])
+def test_what_is_due_while_a_cycle_goes_on_that_was_not_fired(
+    tmp_path: Path, store: Store, overlap: str, starts: bool
+) -> None:
+    with asyncio.Runner() as runner:
+        settings = schedules(tmp_path, f'name = "web"\nevery = "10m"\noverlap = "{overlap}"')
+        service = Service(runner, store, settings, Clock())
+        service.step()
+        account = Account(service.scheduler, store, lambda: settings)
+        assert account.wanted(asked_for())
+        (firing,) = service.offers(NOON + TEN)
+        assert account.open(firing) is starts
+        service.step()
+        assert [chain.cycle.reason for chain in store.chains(10)] == ([] if starts else ["overlap"])
+
+        service.run(account.done(asked_for(), None))
+        if starts:
+            service.run(account.done(asked_for(firing), None))
+        (after,) = service.offers(NOON + 2 * TEN)
+        assert account.open(after)
