@@ -57,8 +57,9 @@ async def watch(
 ) -> Exit:
     """Give the prompt (``None`` when it was sent already), hand every event on, return when nothing of the run is left.
 
-    ``copy_to`` receives the raw stream, so that what was said survives this process. However this function is left,
-    by returning, cancellation or an exception of ``on_event``, the whole process tree has ended by then.
+    ``stop`` is the wish to end it, and is set too when a limit ends it. ``copy_to`` receives the raw stream, so that
+    what was said survives this process. However this function is left, by returning, cancellation or an exception of
+    ``on_event``, the whole process tree has ended by then.
     """
     try:
         with _Copy(copy_to) as copy:
@@ -93,7 +94,8 @@ class _Watcher:
         ended = await self._until_over()
         last_retry = self._patience.last_retry
         if ended is not Ended.BY_ITSELF:
-            # Interrupted, the CLI still says what it has used; so it is heard out.
+            # Interrupted, the CLI still says what it has used; so it is heard out. Whoever hears it must know that.
+            self._stop.set()
             self._running.interrupt()
             await self._until(self._has_left, self._limits.end_grace_seconds)
         await self._running.end_processes(self._limits.end_grace_seconds)

@@ -9,8 +9,10 @@ import pytest
 from climber import CONFIG, Climbed, bash, climb, newest_user_text, report, scripts, texts
 
 from supervisor.climb.stop import StopRequest
+from supervisor.climb.warden import Warden
 from supervisor.model.cycle import CycleStatus, Trigger
 from supervisor.model.outcome import Failure
+from supervisor.model.permission import Decision, ToolCall
 from supervisor.model.session import ContinuityKind, CostBasis, Reason, SessionStatus, Tokens
 from supervisor.rehearsal.scenario import Scenario, Script, Turn, UsageLimit
 
@@ -69,7 +71,7 @@ def test_a_run_that_hits_a_limit_is_continued_a_bounded_number_of_times(tmp_path
         turns = tuple(bash(f"echo {n}") for n in range(9))
         failure, reason = Failure.TURN_LIMIT, Reason.TURN_LIMIT
     else:
-        config = TIER + "timeout_minutes = 0.05\n" + CONFIG + "[continuity]\nmax_resumes = 1\n"
+        config = TIER + "timeout_minutes = 0.1\n" + CONFIG + "[continuity]\nmax_resumes = 1\n"
         turns = (bash("echo 1"), *(bash("tail -f /dev/null") for _ in range(4)))
         failure, reason = Failure.WALL_CLOCK, Reason.INTERRUPTED
     done = play(tmp_path, cli, *turns, config=config)
@@ -86,6 +88,33 @@ def attempts(*sessions: tuple[Turn, ...]) -> Scenario:
     """The turns of tier 1 in its first session, its second, and so on."""
     played = (Script(tier=1, attempt=number, turns=turns) for number, turns in enumerate(sessions, start=1))
     return Scenario(title="test", scripts=tuple(played))
+
+
+def test_of_a_call_that_a_limit_cut_off_nobody_knows_how_it_ended(tmp_path, cli):
+    slow = "touch begun && tail -f /dev/null"
+    scenario = attempts((bash("echo one"), bash(slow)), (FINE,))
+    done = asyncio.run(climb(tmp_path, cli, scenario, config=TIER + "timeout_minutes = 0.1\n" + CONFIG))
+
+    assert done.chain.cycle.status is CycleStatus.HEALTHY
+    cut, on = done.sessions
+    assert (cut.failure, on.reason) == (Failure.WALL_CLOCK, Reason.INTERRUPTED)
+    assert [call.outcome for call in done.store.calls(cut.id)] == ["succeeded", None]
+    told = newest_user_text(next(call for call in done.calls if call.session_id == on.session_id).body)
+    assert slow in told
+    assert "nobody knows how it ended" in told
+
+
+def test_a_limit_that_comes_while_a_call_is_decided_on_is_no_breach(tmp_path, cli, monkeypatch):
+    async def never(warden: Warden, call: ToolCall) -> Decision:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(Warden, "answer", never)
+    config = TIER + "timeout_minutes = 0.1\n" + CONFIG + "[continuity]\nmax_resumes = 0\n"
+    done = play(tmp_path, cli, bash("touch made"), FINE, config=config)
+
+    assert not (tmp_path / "work" / "made").exists()
+    assert (done.chain.cycle.status, done.chain.cycle.reason) == (CycleStatus.FAILED, "wall_clock")
 
 
 def test_a_turn_limit_that_is_enough_the_second_time_settles_and_all_of_it_is_on_the_account(tmp_path, cli):
