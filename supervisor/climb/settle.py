@@ -172,7 +172,8 @@ def _recorder(ladder: Ladder, session: Session, spoken_at: dt.datetime) -> Recor
 def _bypassed(calls: Sequence[RecordedCall], results: Sequence[ToolResult]) -> bool:
     """Whether a call ran that the guard had not let through, which the supervisor died too early to notice."""
     answers = {c.tool_use_id: Decision(verdict=c.verdict, rule=c.rule, sentence=c.sentence) for c in calls}
-    return any(ran_unasked(result, answers.get(result.tool_use_id)) is not None for result in results)
+    # Perhaps it was being ended when its supervisor died.
+    return any(ran_unasked(result, answers.get(result.tool_use_id), ending=True) is not None for result in results)
 
 
 def _end_calls(ladder: Ladder, calls: Sequence[RecordedCall], results: Mapping[str, bool]) -> None:

@@ -263,10 +263,7 @@ class Warden:
         answer = self._answers.get(result.tool_use_id)
         if answer is not None and answer.verdict is Verdict.ALLOW and not self._cut_off(failed=result.is_error):
             self._results[result.tool_use_id] = result.is_error
-        if answer is None and self._stop.event.is_set() and result.is_error:
-            # An interrupted CLI says of the call that was being decided on that it did not run.
-            return
-        why = ran_unasked(result, answer)
+        why = ran_unasked(result, answer, ending=self._stop.event.is_set())
         if why is None or self.breached:
             return
         self.breached = True

@@ -16,9 +16,12 @@ _BY_HOOK = re.compile(r"PreToolUse:\S+ hook error: ")
 _TELLING = 60
 
 
-def ran_unasked(result: ToolResult, answer: Decision | None) -> str | None:
-    """What is wrong with a result, or ``None``. ``answer`` is what the guard said about the call, if it was asked."""
-    if answer is not None and answer.verdict is Verdict.ALLOW:
+def ran_unasked(result: ToolResult, answer: Decision | None, *, ending: bool = False) -> str | None:
+    """What is wrong with a result, or ``None``. ``answer`` is what the guard said about the call, if it was asked.
+
+    While a run is ``ending`` an interrupted CLI says, in its own words, that a call failed which it never began.
+    """
+    if (answer is not None and answer.verdict is Verdict.ALLOW) or (ending and result.is_error):
         return None
     if answer is None:
         if result.is_error and _said(result).startswith((*_NEVER_BEGAN, _UNDECIDED)):

@@ -12,7 +12,7 @@ from supervisor.climb.stop import StopRequest
 from supervisor.climb.warden import Warden
 from supervisor.model.cycle import CycleStatus, Trigger
 from supervisor.model.outcome import Failure
-from supervisor.model.permission import Decision, ToolCall
+from supervisor.model.permission import Decision, ToolCall, Verdict
 from supervisor.model.session import ContinuityKind, CostBasis, Reason, SessionStatus, Tokens
 from supervisor.rehearsal.scenario import Scenario, Script, Turn, UsageLimit
 
@@ -104,12 +104,16 @@ def test_of_a_call_that_a_limit_cut_off_nobody_knows_how_it_ended(tmp_path, cli)
     assert "nobody knows how it ended" in told
 
 
-def test_a_limit_that_comes_while_a_call_is_decided_on_is_no_breach(tmp_path, cli, monkeypatch):
-    async def never(warden: Warden, call: ToolCall) -> Decision:
+@pytest.mark.parametrize("refused", [False, True], ids=["not_decided", "refused"])
+def test_a_run_that_is_ended_before_its_cli_knows_what_the_guard_says_is_no_breach(tmp_path, cli, monkeypatch, refused):
+    async def too_late(warden: Warden, call: ToolCall) -> Decision:
+        if refused:
+            no = Decision(verdict=Verdict.DENY, rule="test", sentence="It is so decided.")
+            warden._answers[call.tool_use_id] = no
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr(Warden, "answer", never)
+    monkeypatch.setattr(Warden, "answer", too_late)
     config = TIER + "timeout_minutes = 0.1\n" + CONFIG + "[continuity]\nmax_resumes = 0\n"
     done = play(tmp_path, cli, bash("touch made"), FINE, config=config)
 

@@ -46,3 +46,13 @@ CASES = {
 @pytest.mark.parametrize(("said", "answer", "is_breach"), CASES.values(), ids=CASES.keys())
 def test_a_call_that_ran_without_leave_is_noticed(said, answer, is_breach):
     assert (ran_unasked(said, answer) is not None) == is_breach
+
+
+INTERRUPTED = result("The user doesn't want to take this action right now.", is_error=True)
+
+
+@pytest.mark.parametrize("answer", [None, DENIED, DEFERRED], ids=["undecided", "refused", "put_off"])
+def test_what_an_interrupted_cli_says_of_a_call_that_it_never_began_is_no_breach(answer):
+    assert ran_unasked(INTERRUPTED, answer) is not None
+    assert ran_unasked(INTERRUPTED, answer, ending=True) is None
+    assert ran_unasked(result("done"), answer, ending=True) is not None
