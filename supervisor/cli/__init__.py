@@ -5,7 +5,9 @@ Commands are declared in ``app`` and each imports what it needs only when it run
 
 import gc
 import io
+import os
 import sys
+from pathlib import Path
 
 # Python's own threshold makes it look for garbage dozens of times while modules load, and there is none.
 _ALLOCATIONS_BETWEEN_COLLECTIONS = 50_000
@@ -14,6 +16,7 @@ _ALLOCATIONS_BETWEEN_COLLECTIONS = 50_000
 def main() -> None:
     """The entry point of the installed command."""
     gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
+    _stand_in_for_closed_streams()
     from supervisor.cli.app import app
     from supervisor.cli.reader import deliver
 
@@ -27,3 +30,12 @@ def main() -> None:
         deliver()
         # The last collection of a process walks through everything that was ever imported, to free what dies anyway.
         gc.freeze()
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Whoever closed one (`>&-`) wants nothing of it: Python then has none, and the next file would get its number."""
+    nowhere = Path(os.devnull)
+    # In this order, because each gets the lowest number that is free.
+    sys.stdin = sys.stdin or nowhere.open("r", encoding="utf-8")
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")

@@ -43,6 +43,16 @@ def test_without_a_terminal_there_is_no_colour_and_nothing_wider_than_80_columns
     assert [line for line in paths if cell_len(line) > 80] == []
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_caller_closed_are_not_missed(recorded: CommandLine, closed: str) -> None:
+    shell = ("sh", "-c", f'exec "$0" "$@" {closed}')
+
+    shown, refused = recorded.run("chains", by=shell), recorded.run("chain", "99", by=shell)
+
+    assert (shown.exit_code, refused.exit_code) == (0, 1)
+    assert "Traceback" not in shown.err + refused.err
+
+
 @pytest.mark.parametrize("arguments", [("chains",), ("session", "2"), ("session", "2", "--json")], ids=" ".join)
 def test_a_reader_that_has_seen_enough_is_no_failure(recorded: CommandLine, arguments: tuple[str, ...]) -> None:
     process = subprocess.Popen(
