@@ -11,7 +11,7 @@ from pathlib import Path
 from supervisor.claude.probe import find_binary, probe
 from supervisor.cli import words
 from supervisor.cli.doctor_guard import SWITCH, rules, waiting
-from supervisor.cli.doctor_service import guard_trial, standing
+from supervisor.cli.doctor_service import existing, guard_trial, standing
 from supervisor.cli.exits import FAILED, SETTLED
 from supervisor.cli.findings import Finding, Grade, attempt, ok, problem
 from supervisor.cli.show import existing_store
@@ -192,19 +192,19 @@ def _database(settings: Settings) -> Finding:
 
 
 def _state(path: Path) -> Finding:
-    existing = _existing(path)
-    if not existing.is_dir():
-        detail = f"{existing} is not a directory" + ("" if existing == path else f", so {path} cannot be made")
-    elif not os.access(existing, os.W_OK | os.X_OK):
-        detail = f"{existing} is not writable" + ("" if existing == path else f", so {path} cannot be made")
+    there = existing(path)
+    if not there.is_dir():
+        detail = f"{there} is not a directory" + ("" if there == path else f", so {path} cannot be made")
+    elif not os.access(there, os.W_OK | os.X_OK):
+        detail = f"{there} is not writable" + ("" if there == path else f", so {path} cannot be made")
     else:
-        return ok("state", f"{path}" + ("" if existing == path else " (will be created)"))
+        return ok("state", f"{path}" + ("" if there == path else " (will be created)"))
     remedy = "Set state.dir to a directory of the user that runs opsladder, or correct its owner."
     return Finding(check="state", grade=Grade.PROBLEM, detail=detail, remedy=remedy)
 
 
 def _work(path: Path) -> Finding:
-    if _existing(path) != path or not path.is_dir() or not os.access(path, os.R_OK | os.X_OK):
+    if existing(path) != path or not path.is_dir() or not os.access(path, os.R_OK | os.X_OK):
         return Finding(
             check="work",
             grade=Grade.PROBLEM,
@@ -219,16 +219,6 @@ def _work(path: Path) -> Finding:
             remedy="Agents can look from there, but not write there. Set claude.work_dir if they have to.",
         )
     return ok("work", str(path))
-
-
-def _existing(path: Path) -> Path:
-    """The path, or what there is of it. What cannot be looked into counts as the end of it."""
-    for part in reversed((path, *path.parents)):
-        try:
-            part.stat()
-        except OSError:
-            return part.parent
-    return path
 
 
 def _schedules(settings: Settings) -> Finding:

@@ -39,8 +39,18 @@ def standing(settings: Settings) -> list[Finding]:
         return findings
 
 
+def existing(path: Path) -> Path:
+    """The path, or what there is of it. What cannot be looked into counts as the end of it."""
+    for part in reversed((path, *path.parents)):
+        try:
+            part.stat()
+        except OSError:
+            return part.parent
+    return path
+
+
 def _room(settings: Settings) -> Finding:
-    place = settings.state.dir if settings.state.dir.exists() else settings.state.dir.parent
+    place = existing(settings.state.dir)
     try:
         free = shutil.disk_usage(place).free
     except OSError as error:

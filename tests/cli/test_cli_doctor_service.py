@@ -69,6 +69,14 @@ def test_little_room_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found(settings, "room")[0].grade is Grade.WARNING
 
 
+def test_the_room_is_that_of_the_disk_on_which_directories_will_be_made(tmp_path: Path) -> None:
+    fresh = load_settings(None, {"HOME": str(tmp_path)}, cwd=tmp_path)
+
+    [room] = found(fresh, "room")
+
+    assert (room.grade, room.detail.endswith(f" are free at {tmp_path}")) == (Grade.OK, True)
+
+
 def test_nobody_who_is_told_is_a_warning_and_somebody_is_not(tmp_path: Path) -> None:
     assert found(settings_with(tmp_path, HOURLY), "messages")[0].grade is Grade.WARNING
     (tmp_path / "other").mkdir()
