@@ -86,6 +86,9 @@ def _earlier(ladder: Ladder, request: CycleRequest, chain: Chain) -> tuple[Sessi
         kept = earlier_session(ladder, request.schedule) if met else None
         return kept, Reason.FIRST_TIER if kept is None else Reason.SAME_INCIDENT
     line = ladder.store.line_to(request.retry_of, _LINE)
+    if not line:
+        # The cycle has waited before its first run for so long that the record was pruned.
+        return None, Reason.FIRST_TIER
     # A record that got nowhere has nothing to go on from; the one above it may have.
     return next((s for s in reversed(line) if not left_no_trace(s)), line[-1]), Reason.OPERATOR_RETRY
 

@@ -6,12 +6,15 @@ import datetime as dt
 import pytest
 from make import NEEDED, RUNTIME
 
-from supervisor.climb.begin import begin
+from supervisor.climb.begin import begin, for_cycle
 from supervisor.climb.ladder import CycleRequest, Ladder
+from supervisor.climb.outlook import policy_for, surroundings
 from supervisor.climb.owner import this_process
+from supervisor.decide.next_step import next_step
 from supervisor.model.cycle import Cycle, CycleStatus, Trigger
 from supervisor.model.outcome import Failure
 from supervisor.model.session import ContinuityKind, CostBasis, Reason, SessionStatus
+from supervisor.model.step import RunTier
 from supervisor.prompts import Prompts
 from supervisor.settings import load_settings
 from supervisor.store import NewSession, SessionEnd, Store, open_store
@@ -95,3 +98,31 @@ def test_a_cycle_that_has_spent_its_budget_goes_on_the_next_day_by_itself(tmp_pa
         assert (same_day.status, same_day.reason) == (CycleStatus.SKIPPED, "paused")
         next_day = at(NOW + dt.timedelta(hours=24))
         assert (next_day.id, next_day.status) == (waiting.id, CycleStatus.RUNNING)
+
+
+def test_a_retry_that_waited_until_its_record_was_pruned_begins_afresh(tmp_path):
+    settings = load_settings(None, {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}, cwd=tmp_path)
+    settings.state.dir.mkdir()
+    with open_store(settings.database_url()) as store:
+        ladder = Ladder(settings=settings, store=store, runtime=RUNTIME, prompts=Prompts(settings.prompt_dirs))
+        pruned = {"start_tier": 2, "retry_of": 99}
+        waiting = store.begin_cycle(
+            schedule="default",
+            trigger=Trigger.RETRY,
+            dry_run=False,
+            owner=this_process(),
+            now=NOW,
+            max_tier=3,
+            request=pruned,
+        )
+        store.finish_cycle(waiting.id, status=CycleStatus.PAUSED, reason="budget", detail=None, now=NOW)
+        request = CycleRequest(schedule="default", trigger=Trigger.SCHEDULE, dry_run=False, max_tier=3)
+
+        begun = asyncio.run(begin(ladder, request))
+
+        assert (begun.id, begun.status) == (waiting.id, CycleStatus.RUNNING)
+        asked = for_cycle(request, begun)
+        chain = store.chain(begun.id)
+        step = next_step(chain, policy_for(ladder, asked, chain), surroundings(ladder, asked, chain), now=NOW)
+        assert isinstance(step, RunTier)
+        assert (step.tier, step.continuity.kind) == (2, ContinuityKind.FRESH)
