@@ -167,8 +167,9 @@ class Settings:
     def own_paths(self) -> tuple[str, ...]:
         """What belongs to the supervisor and is nothing to an agent, as real paths: its records and configuration."""
         own = [self.state.dir, self.rules_file, *([self.source] if self.source else [])]
-        if self.state.database_url.get_secret_value().startswith(_SQLITE):
-            own.append(Path(self.state.database_url.get_secret_value().removeprefix(_SQLITE)))
+        if self.database_url().startswith(_SQLITE):
+            file = self.database_url().removeprefix(_SQLITE).partition("?")[0]
+            own += [Path(file + part) for part in ("", "-wal", "-shm")]
         return tuple(dict.fromkeys(str(path.resolve()) for path in own))
 
     def practising(self, directory: Path, *, looks: str, acts: str) -> "Settings":

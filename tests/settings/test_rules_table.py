@@ -138,3 +138,9 @@ def test_the_sets_that_need_no_looking_into_are_those_that_are_shipped() -> None
     shipped_sets = tomllib.loads((shipped.CONFIG / "rules.toml").read_text())["sets"]
 
     assert set(shipped_sets) - {"never"} == SHIPPED_SETS
+
+
+def test_a_database_apart_from_the_other_records_is_off_limits_too_with_its_side_files(load: Load, base: Path) -> None:
+    settings = load('[state]\ndatabase_url = "sqlite:///ops.db?timeout=30"\n')
+
+    assert {str(base / name) for name in ("ops.db", "ops.db-wal", "ops.db-shm")} <= set(settings.own_paths())
