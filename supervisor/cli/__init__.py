@@ -11,13 +11,14 @@ from pathlib import Path
 
 # Python's own threshold makes it look for garbage dozens of times while modules load, and there is none.
 _ALLOCATIONS_BETWEEN_COLLECTIONS = 50_000
+# As a shell says it of a command that Ctrl-C has ended.
+_INTERRUPTED = 130
 
 
 def main() -> None:
     """The entry point of the installed command."""
     gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
     _stand_in_for_closed_streams()
-    from supervisor.cli.app import app
     from supervisor.cli.reader import deliver
 
     for stream in (sys.stdout, sys.stderr):
@@ -25,7 +26,12 @@ def main() -> None:
             # What a model says may hold characters that this terminal's encoding has not; a "?" is better than no line.
             stream.reconfigure(errors="replace")
     try:
+        from supervisor.cli.app import app
+
         sys.exit(app())
+    except KeyboardInterrupt:
+        # Before there was a command to deal with it.
+        sys.exit(_INTERRUPTED)
     finally:
         deliver()
         # The last collection of a process walks through everything that was ever imported, to free what dies anyway.

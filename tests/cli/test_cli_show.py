@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,17 @@ def test_streams_that_the_caller_closed_are_not_missed(recorded: CommandLine, cl
 
     assert (shown.exit_code, refused.exit_code) == (0, 1)
     assert "Traceback" not in shown.err + refused.err
+
+
+def test_ctrl_c_before_there_is_a_command_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    by_itself = [sys.executable, "-c", "from supervisor.cli import main; main()", "chains"]
+
+    done = subprocess.run(
+        ["env", "--default-signal=INT", *by_itself], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (130, b"")
 
 
 @pytest.mark.parametrize("arguments", [("chains",), ("session", "2"), ("session", "2", "--json")], ids=" ".join)
