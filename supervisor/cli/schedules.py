@@ -16,11 +16,14 @@ from supervisor.settings import Schedule, Settings, settings_from_process
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from supervisor.decide.firing import FiringPolicy
     from supervisor.store import Store
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
-# Of so many starts at most that a blackout window holds back one after the other.
-_LOOKED_AHEAD = 1_000
+# So many windows at most that hold a start back one after the other, and none is longer than a week.
+_LOOKED_AHEAD = 100
+_MINUTE = dt.timedelta(minutes=1)
+_LONGEST_WINDOW = dt.timedelta(days=8)
 _TIME_WIDTH = 16
 
 
@@ -48,7 +51,7 @@ def _rows(settings: Settings, store: "Store | None", now: dt.datetime) -> list[_
     return [
         _Row(
             schedule=schedule,
-            next_at=_next_start(settings, schedule, now),
+            next_at=next_start(settings, schedule, now),
             last=last.get(schedule.name),
             missed=missed.get(schedule.name, 0),
         )
@@ -56,7 +59,7 @@ def _rows(settings: Settings, store: "Store | None", now: dt.datetime) -> list[_
     ]
 
 
-def _next_start(settings: Settings, schedule: Schedule, now: dt.datetime) -> dt.datetime | None:
+def next_start(settings: Settings, schedule: Schedule, now: dt.datetime) -> dt.datetime | None:
     """When it starts next, for whoever runs the service."""
     if schedule.cron is None and schedule.every is None:
         return None
@@ -68,8 +71,17 @@ def _next_start(settings: Settings, schedule: Schedule, now: dt.datetime) -> dt.
     for _ in range(_LOOKED_AHEAD):
         if start is None or not policy.blacked_out(start):
             return start
-        start = times.next_start(start)
+        # Not start by start: there can be thousands in one window.
+        start = times.next_start(_end_of_blackout(policy, start) - dt.timedelta.resolution)
     return None
+
+
+def _end_of_blackout(policy: "FiringPolicy", start: dt.datetime) -> dt.datetime:
+    """The first full minute after a start that no window covers."""
+    moment = start.replace(second=0, microsecond=0) + _MINUTE
+    while policy.blacked_out(moment) and moment - start < _LONGEST_WINDOW:
+        moment += _MINUTE
+    return moment
 
 
 def _document(row: _Row) -> dict[str, object]:

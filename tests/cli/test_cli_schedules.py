@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from supervisor.cli.schedules import next_start
 from supervisor.model.cycle import CycleStatus
+from supervisor.settings import load_settings
 from supervisor.store import open_store
 from tests.cli.command_line import CommandLine, Onlooker, command_line
 from tests.store.store_examples import begin
@@ -97,3 +99,14 @@ def test_without_records_or_a_configuration_there_is_one_schedule_for_people(tmp
     assert (done.exit_code, done.err) == (0, "")
     assert "by hand" in done.out
     assert not bare.state.exists()
+
+
+@pytest.mark.parametrize("every", ["10s", "1m", "1h"])
+def test_the_next_start_is_after_a_window_however_many_it_holds_back(tmp_path: Path, every: str) -> None:
+    file = tmp_path / "opsladder.toml"
+    file.write_text(f'[[schedules]]\nname = "web"\nevery = "{every}"\nblackout = ["Sat 00:00-Mon 00:00"]\n')
+    settings = load_settings(file, {"HOME": str(tmp_path)}, cwd=tmp_path)
+
+    on_saturday = dt.datetime(2026, 11, 14, 1, tzinfo=dt.UTC)
+
+    assert next_start(settings, settings.schedules[0], on_saturday) == dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
