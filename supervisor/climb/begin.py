@@ -1,10 +1,11 @@
 """Begin a cycle, go on with one that waits, or say why neither. Writes to the store. Called from climb.cycle."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 
 from supervisor.climb.ladder import CycleRequest, Ladder
-from supervisor.climb.outlook import policy_for, surroundings
+from supervisor.climb.outlook import approval_of, policy_for, surroundings
 from supervisor.climb.owner import this_process
 from supervisor.decide.next_step import next_step
 from supervisor.errors import Conflict, PausedFirst
@@ -61,19 +62,20 @@ async def _begin_new(ladder: Ladder, request: CycleRequest) -> Cycle:
         now=ladder.clock(),
         fire_key=request.fire_key,
         max_tier=request.max_tier,
-        request=_kept(ladder, request),
+        request=await asyncio.to_thread(_kept, ladder, request),
         retry_of=request.retry_of,
         by=request.by,
     )
 
 
 def _kept(ladder: Ladder, request: CycleRequest) -> dict[str, object]:
-    """What was asked for, for whoever has to go on with the cycle."""
+    """What was asked for, for whoever has to go on with the cycle. Reads the store when more money was approved."""
     return {
         "start_tier": request.start_tier,
         "instructions": ladder.settings.masker().text(request.instructions),
         "force_fresh": request.force_fresh,
         "retry_of": request.retry_of,
+        **(approval_of(ladder, None) if request.approve_budget else {}),
     }
 
 
@@ -94,7 +96,10 @@ async def _reopen(ladder: Ladder, request: CycleRequest) -> Cycle | None:
         if waits is not None:
             detail = f"Cycle {chain.cycle.id} of this schedule is paused and comes first. {waits.detail}"
             return await _skip(ladder, request, "paused", detail)
-        return await _open(ladder, chain.cycle.id)
+        kept = None
+        if request.approve_budget:
+            kept = {**chain.cycle.request, **await asyncio.to_thread(approval_of, ladder, chain.cost_usd)}
+        return await _open(ladder, chain.cycle.id, kept)
     return None
 
 
@@ -108,9 +113,9 @@ def still_waits(ladder: Ladder, request: CycleRequest, chain: Chain) -> Finish |
     return step if isinstance(step, Finish) and step.status is CycleStatus.PAUSED else None
 
 
-async def _open(ladder: Ladder, cycle_id: int) -> Cycle:
+async def _open(ladder: Ladder, cycle_id: int, kept: Mapping[str, object] | None = None) -> Cycle:
     return await asyncio.to_thread(
-        ladder.store.reopen_cycle, cycle_id, owner=this_process(), now=ladder.clock(), why="gone on"
+        ladder.store.reopen_cycle, cycle_id, owner=this_process(), now=ladder.clock(), why="gone on", request=kept
     )
 
 

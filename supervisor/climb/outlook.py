@@ -17,19 +17,20 @@ from supervisor.model.session import Reason, Session
 
 # So far up it is looked for a record that got anywhere.
 _LINE = 20
+# Under this name a cycle keeps what a person approved to be spent.
+APPROVED = "approved_budget"
 
 
 def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
     """What the operator set, with what was asked for this cycle. Reads the store when more money was approved."""
     settings = ladder.settings
-    budget = Budget(cycle_usd=settings.budget.per_cycle_usd, day_usd=settings.budget.per_day_usd)
-    today = day_of(ladder.clock())
     if request.approve_budget:
-        spent_today = ladder.store.spent_since(today)
-        budget = extended(budget, Budget(cycle_usd=chain.cost_usd, day_usd=spent_today))
+        budget = approved_budget(ladder, chain.cost_usd)
     else:
+        today = day_of(ladder.clock())
         # A cycle that waits because of its budget goes on the next day by itself, with as much again.
-        budget = extended(budget, Budget(cycle_usd=_spent_before(chain, today)))
+        budget = extended(_budget(ladder), Budget(cycle_usd=_spent_before(chain, today)))
+        budget = _at_least(budget, chain.cycle.request.get(APPROVED), today)
     return Policy(
         tiers=len(settings.tiers),
         max_tier=min(request.max_tier, len(settings.tiers)),
@@ -43,6 +44,39 @@ def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
         budget=budget,
         budget_approved_at=ladder.clock() if request.approve_budget else None,
     )
+
+
+def _budget(ladder: Ladder) -> Budget:
+    limits = ladder.settings.budget
+    return Budget(cycle_usd=limits.per_cycle_usd, day_usd=limits.per_day_usd)
+
+
+def approved_budget(ladder: Ladder, spent_usd: float | None) -> Budget:
+    """The limits of a cycle that has spent so much when a person agrees to go on. Reads the store."""
+    spent_today = ladder.store.spent_since(day_of(ladder.clock()))
+    return extended(_budget(ladder), Budget(cycle_usd=spent_usd, day_usd=spent_today))
+
+
+def approval_of(ladder: Ladder, spent_usd: float | None) -> dict[str, object]:
+    """The same to be kept with the cycle, for whoever goes on with it should it be cut off."""
+    limits = approved_budget(ladder, spent_usd)
+    kept = {"cycle_usd": limits.cycle_usd, "day_usd": limits.day_usd, "day": day_of(ladder.clock()).isoformat()}
+    return {APPROVED: kept}
+
+
+def _at_least(budget: Budget, approved: object, today: dt.datetime) -> Budget:
+    """The limits, unless a person has approved higher ones before the cycle was cut off."""
+    if not isinstance(approved, dict):
+        return budget
+    same_day = approved.get("day") == today.isoformat()
+    return Budget(
+        cycle_usd=_higher(budget.cycle_usd, approved.get("cycle_usd")),
+        day_usd=_higher(budget.day_usd, approved.get("day_usd") if same_day else None),
+    )
+
+
+def _higher(limit: float | None, approved: object) -> float | None:
+    return max(limit, approved) if limit is not None and isinstance(approved, float | int) else limit
 
 
 def _spent_before(chain: Chain, day: dt.datetime) -> float:

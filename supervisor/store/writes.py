@@ -93,10 +93,22 @@ class Writes:
         return Conflict(f"Schedule {schedule} was running in another cycle that has just ended.")
 
     def reopen_cycle(
-        self, cycle_id: int, *, owner: Owner, now: datetime, why: str | None = None, by: str | None = None
+        self,
+        cycle_id: int,
+        *,
+        owner: Owner,
+        now: datetime,
+        why: str | None = None,
+        by: str | None = None,
+        request: Mapping[str, object] | None = None,
     ) -> Cycle:
-        """Go on with a paused cycle under the schedule's lock. ``Conflict`` when somebody else does, or it is over."""
+        """Go on with a paused cycle under the schedule's lock. ``Conflict`` when somebody else does, or it is over.
+
+        With ``request``, that is what was asked for from here on.
+        """
         values: Values = {"reason": None, "detail": None, "ended_at": None, "stop_asked_by": None}
+        if request is not None:
+            values["request"] = request
         with self._database.writing() as connection:
             values |= _owned(owner, database_now(connection))
             return cycle_of(moved(connection, CYCLES, cycle_id, CycleStatus.RUNNING, values, at=now, why=why, by=by))

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from make import NEEDED, RUNTIME
@@ -126,3 +127,25 @@ def test_a_retry_that_waited_until_its_record_was_pruned_begins_afresh(tmp_path)
         step = next_step(chain, policy_for(ladder, asked, chain), surroundings(ladder, asked, chain), now=NOW)
         assert isinstance(step, RunTier)
         assert (step.tier, step.continuity.kind) == (2, ContinuityKind.FRESH)
+
+
+@pytest.mark.parametrize("limit", ["PER_CYCLE_USD", "PER_DAY_USD"])
+def test_what_a_person_approved_still_holds_when_the_cycle_was_cut_off_since(tmp_path, limit):
+    environ = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), f"OPSLADDER_BUDGET__{limit}": "1.0"}
+    settings = load_settings(None, environ, cwd=tmp_path)
+    settings.state.dir.mkdir()
+    with open_store(settings.database_url()) as store:
+        prompts, later = Prompts(settings.prompt_dirs), NOW + dt.timedelta(hours=1)
+        ladder = Ladder(settings=settings, store=store, runtime=RUNTIME, prompts=prompts, clock=lambda: later)
+        waiting = spend_all(store, SPENDERS["between_two_tiers"])
+        request = CycleRequest(schedule="default", trigger=Trigger.SCHEDULE, dry_run=False, max_tier=3)
+
+        assert asyncio.run(begin(ladder, request)).reason == "paused"
+        approved = asyncio.run(begin(ladder, replace(request, approve_budget=True)))
+        assert approved.id == waiting.id
+        store.finish_cycle(waiting.id, status=CycleStatus.PAUSED, reason="interrupted", detail=None, now=later)
+
+        assert asyncio.run(begin(ladder, request)).status is CycleStatus.RUNNING
+        budget = policy_for(ladder, request, store.chain(waiting.id)).budget
+        assert budget.cycle_usd in (2.5, None)
+        assert budget.day_usd in (2.5, None)
