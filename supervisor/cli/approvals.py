@@ -15,7 +15,7 @@ from supervisor.cli.cycle import CycleOptions, climb_and_tell
 from supervisor.cli.exits import SETTLED, exit_code
 from supervisor.cli.person import who
 from supervisor.cli.show import existing_store, find, recorded
-from supervisor.errors import Conflict, NotFound
+from supervisor.errors import Conflict, NotFound, UsageError
 from supervisor.model.cycle import Cycle, CycleStatus
 from supervisor.model.document import approval_document
 from supervisor.model.guarding import Approval, ApprovalStatus
@@ -80,6 +80,12 @@ def _decide(store: "Store", settings: Settings, said: Answer) -> Approval:
         asked = find(store.approval, said.approval)
     except NotFound as error:
         raise NotFound(error.message, remedy="`opsladder approvals` lists those that wait.") from error
+    cycle = store.cycle(asked.cycle_id)
+    if cycle.status is CycleStatus.PAUSED and not settings.has_schedule(cycle.schedule):
+        raise UsageError(
+            f"Cycle {cycle.id} cannot go on: there is no schedule {cycle.schedule} any more. Nothing was changed.",
+            remedy=f"Configure it again, or end the cycle with `opsladder stop {asked.session_id}`.",
+        )
     reason = None if said.reason is None else settings.masker().text(said.reason)
     now = dt.datetime.now(dt.UTC)
     try:

@@ -11,7 +11,7 @@ from supervisor.cli import words
 from supervisor.cli.findings import Finding, Grade, ok
 from supervisor.cli.show import existing_store
 from supervisor.errors import ConfigError, SchemaOutdated
-from supervisor.model.cycle import CycleStatus
+from supervisor.model.cycle import Chain, CycleStatus
 from supervisor.model.guarding import SwitchState
 from supervisor.settings import Settings
 
@@ -51,7 +51,7 @@ def _waiting(settings: Settings) -> Iterator[Finding]:
     with store:
         switch = store.switch()
         asked = store.pending_approvals(dt.datetime.now(dt.UTC))
-        paused = [chain.cycle for chain in store.chains(_PAUSED_SHOWN, CycleStatus.PAUSED)]
+        paused = store.chains(_PAUSED_SHOWN, CycleStatus.PAUSED)
     if switch.paused:
         yield Finding(check=SWITCH, grade=Grade.WARNING, detail=_paused(switch), remedy="`opsladder unpause` ends it.")
     if asked:
@@ -63,13 +63,20 @@ def _waiting(settings: Settings) -> Iterator[Finding]:
             detail=f"{calls} for a person: {numbers}",
             remedy="`opsladder approvals` shows what each would do, and how to answer.",
         )
-    for cycle in paused:
-        yield Finding(
-            check="paused",
-            grade=Grade.WARNING,
-            detail=f"cycle {cycle.id} of {cycle.schedule} is paused ({cycle.reason}); no other one begins before it",
-            remedy=f"To go on: {words.way_on(cycle)}.",
-        )
+    for chain in paused:
+        yield _paused_cycle(settings, chain)
+
+
+def _paused_cycle(settings: Settings, chain: Chain) -> Finding:
+    cycle = chain.cycle
+    detail = f"cycle {cycle.id} of {cycle.schedule} is paused ({cycle.reason}); no other one begins before it"
+    remedy = f"To go on: {words.way_on(cycle)}."
+    if not settings.has_schedule(cycle.schedule):
+        detail = f"cycle {cycle.id} is paused ({cycle.reason}), and there is no schedule {cycle.schedule} any more"
+        remedy = "Configure it again, if the cycle is to go on."
+        if chain.sessions:
+            remedy += f" `opsladder stop {chain.sessions[-1].id}` ends it."
+    return Finding(check="paused", grade=Grade.WARNING, detail=detail, remedy=remedy)
 
 
 def _paused(switch: SwitchState) -> str:

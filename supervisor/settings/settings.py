@@ -120,6 +120,10 @@ class Settings:
         known = ", ".join(schedule.name for schedule in self.schedules)
         raise ConfigError(f'There is no schedule "{name}".', remedy=f"There is: {known}.")
 
+    def has_schedule(self, name: str) -> bool:
+        """Whether there is a schedule of this name."""
+        return any(schedule.name == name for schedule in self.schedules)
+
     def database_url(self) -> str:
         """Where the records are. It may hold a password: for connecting, not for showing."""
         return self.state.database_url.get_secret_value()

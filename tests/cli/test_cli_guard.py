@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from supervisor.cli.person import who
 from supervisor.climb.owner import this_process
 from supervisor.model.cycle import CycleStatus
-from supervisor.model.guarding import NewApproval
+from supervisor.model.guarding import ApprovalStatus, NewApproval
 from supervisor.model.outcome import Failure
 from supervisor.model.session import SessionStatus, Tokens
 from supervisor.rehearsal.scenario import Scenario, Script, Turn
@@ -428,6 +428,22 @@ def test_an_answer_stands_and_what_it_waits_for_is_said(
         assert done.err.startswith(f"opsladder: {told}")
         assert done.err.endswith("Nothing was changed. `opsladder cycle default` goes on with cycle 1.\n")
         assert store.approval(1).decided_by == "ada"
+
+
+def test_a_cycle_whose_schedule_is_gone_cannot_go_on_and_the_way_out_is_said(opsladder: CommandLine) -> None:
+    (opsladder.work / "opsladder.toml").write_text('[[schedules]]\nname = "renamed"\n')
+    with question(opsladder) as store:
+        done = opsladder.run("approve", "1")
+
+        assert (done.exit_code, done.out) == (2, "")
+        assert done.err.endswith("Configure it again, or end the cycle with `opsladder stop 1`.\n")
+        assert store.approval(1).status is ApprovalStatus.WAITING
+
+    findings = opsladder.run("doctor", "--json").document["findings"]
+    assert [f["remedy"] for f in findings if f["check"] == "paused"] == [
+        "Configure it again, if the cycle is to go on. `opsladder stop 1` ends it."
+    ]
+    assert opsladder.run("stop", "1").exit_code == 0
 
 
 @pytest.mark.parametrize(
