@@ -174,6 +174,14 @@ def _database(settings: Settings) -> Finding:
 
     url = settings.database_url()
     state = check(url)
+    shut = _not_writable(url)
+    if shut is not None:
+        return Finding(
+            check="database",
+            grade=Grade.PROBLEM,
+            detail=f"{shut} is not writable",
+            remedy="Make the database and its directory writable for the user that runs opsladder.",
+        )
     if state.ok:
         return ok("database", state.detail)
     if state.current == state.head:
@@ -189,6 +197,16 @@ def _database(settings: Settings) -> Finding:
     # It refuses, and unlike the check gives the remedy apart.
     existing_store(settings)
     return ok("database", "brought up to date meanwhile")
+
+
+def _not_writable(url: str) -> Path | None:
+    """What of a SQLite database this user cannot write to; that keeps also those from it who only read."""
+    scheme, _, name = url.partition("///")
+    file = Path(name.partition("?")[0])
+    if scheme != "sqlite:" or not file.exists():
+        return None
+    beside = [file.with_name(file.name + part) for part in ("-wal", "-shm")]
+    return next((p for p in (file.parent, file, *beside) if p.exists() and not os.access(p, os.W_OK)), None)
 
 
 def _state(path: Path) -> Finding:

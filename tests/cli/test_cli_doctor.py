@@ -80,6 +80,19 @@ def test_what_is_wrong_is_named_with_its_remedy(
     assert "hunter2" not in done.out
 
 
+@pytest.mark.parametrize("shut", ["state", "state/opsladder.db"])
+def test_records_that_this_user_can_only_read_are_a_problem(opsladder: CommandLine, shut: str) -> None:
+    opsladder.run("unpause")
+    place = opsladder.directory / shut
+    place.chmod(0o500 if place.is_dir() else 0o400)
+
+    done = opsladder.run("doctor", "--json", by=as_ordinary_user())
+
+    assert (done.exit_code, done.err) == (1, "")
+    finding = by_check(done.document)["database"]
+    assert (finding["grade"], finding["detail"]) == ("problem", f"{place} is not writable")
+
+
 def test_every_fault_of_a_configuration_is_named_with_its_line_below_one_another(opsladder: CommandLine) -> None:
     (opsladder.work / "opsladder.toml").write_text('[claude]\nbim = "x"\n[escalation]\nmax_tier = "high"\n')
 
