@@ -15,6 +15,8 @@ from supervisor.model.session import SessionStatus
 _REJECTIONS = ("no conversation found", "--resume requires a valid session id", "session not found")
 _ID_IN_USE = "already in use"
 _NO_VALID_REPORT = "error_max_structured_output_retries"
+_API_ERROR = "api_error"
+_LOG_IN = "/login"
 _SIGNAL_BASE = 128
 
 _BYPASSED = (
@@ -134,6 +136,9 @@ def _by_result(result: Result, transcript: Transcript, *, refusable: bool) -> Ou
         if failure is Failure.RATE_LIMITED and _limit_reached(transcript):
             return _usage_limit(transcript)
         return _api_failure(failure, said, refusable=refusable)
+    if result.terminal_reason == _API_ERROR:
+        # Without a status it never answered, or was not asked because the CLI has no credentials for it.
+        return _api_failure(Failure.BAD_CREDENTIALS if _LOG_IN in (said or "") else Failure.NETWORK, said)
     if refusable:
         return _rejected(said)
     return Outcome(
