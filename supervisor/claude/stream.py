@@ -229,6 +229,8 @@ def _rate_limit(event: Mapping[str, object]) -> RateLimit:
         status=name(info.get("status")),
         resets_at=None if resets_at is None or resets_at > _LAST_SECOND else int(resets_at),
         kind=name(info.get("rateLimitType")),
+        # The window is used up, and the account pays for what goes beyond it: the calls go through.
+        on_credits=info.get("isUsingOverage") is True,
     )
 
 

@@ -76,12 +76,13 @@ def entry(event: StreamEvent, *, session: int, now: dt.datetime, masker: Masker)
                 data={"attempt": event.attempt, "status": event.error_status, "error": masker.value(event.error)},
             )
         case RateLimit():
+            paid = ", going on with credits" if event.on_credits else ""
             return NewEvent(
                 kind=EventKind.RATE_LIMIT,
                 at=now,
                 session_id=session,
-                level=Level.WARNING if event.status == "rejected" else Level.INFO,
-                text=f"The account's usage window: {event.status}.",
+                level=Level.WARNING if event.reached else Level.INFO,
+                text=f"The account's usage window: {event.status}{paid}.",
                 data={"status": event.status, "resets_at": event.resets_at, "type": event.kind},
             )
         case Unreadable():

@@ -131,7 +131,7 @@ class Warden:
                 if over is not None and not self._stop.event.is_set():
                     self._tell(f"{over.sentence} The run is stopped.", Level.WARNING)
                     self._stop.ask(Ended.BUDGET)
-            case RateLimit(status="rejected"):
+            case RateLimit(reached=True):
                 # The CLI would go on asking until its retries are used up.
                 self._stop.ask(Ended.USAGE_LIMIT)
             case _:

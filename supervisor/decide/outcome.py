@@ -197,7 +197,7 @@ def _api_failure(failure: Failure, said: str | None, *, refusable: bool = False)
 
 
 def _limit_reached(transcript: Transcript) -> bool:
-    return transcript.rate_limit is not None and transcript.rate_limit.status == "rejected"
+    return transcript.rate_limit is not None and transcript.rate_limit.reached
 
 
 def _usage_limit(transcript: Transcript) -> Outcome:

@@ -74,11 +74,17 @@ class ApiRetry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """The account's usage window: ``rejected`` means nothing goes through before ``resets_at``."""
+    """The account's usage window: ``rejected`` means nothing goes through before ``resets_at``, except on credits."""
 
     status: str | None
     resets_at: int | None
     kind: str | None
+    on_credits: bool = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether nothing goes through any more."""
+        return self.status == "rejected" and not self.on_credits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -190,6 +190,16 @@ def test_a_usage_limit():
     ]
 
 
+def test_a_used_up_window_that_the_account_pays_to_go_beyond_is_no_limit():
+    """Seen on 2.1.225 and 2.1.325, with calls that went through."""
+    info = {"status": "rejected", "resetsAt": 1, "overageStatus": "allowed", "isUsingOverage": True}
+
+    [limit] = read({"type": "rate_limit_event", "rate_limit_info": info})
+
+    assert limit == RateLimit(status="rejected", resets_at=1, kind=None, on_credits=True)
+    assert not limit.reached
+
+
 def test_a_usage_window_that_ends_beyond_all_dates_has_no_known_end():
     """In milliseconds, for example: no date could be made of it, when the run is over and whenever it is recovered."""
     info = {"status": "rejected", "resetsAt": 1794792929000, "rateLimitType": "five_hour"}

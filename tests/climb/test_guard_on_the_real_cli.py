@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import climber
 import pytest
 from climber import CONFIG, Climbed, bash, climb, newest_user_text, report, scripts
 
@@ -21,6 +22,7 @@ from supervisor.model.permission import Verdict
 from supervisor.model.progress import Notice, TierActivity
 from supervisor.model.runtime import Runtime
 from supervisor.model.session import ContinuityKind, Reason, SessionStatus, Tokens
+from supervisor.rehearsal.api import ScriptedApi
 from supervisor.rehearsal.scenario import ToolCall, Turn, UsageLimit
 from supervisor.store import open_store
 
@@ -362,6 +364,24 @@ def test_a_usage_limit_pauses_until_its_reset_and_then_goes_on(tmp_path, cli):
     assert second.chain.cycle.id == first.chain.cycle.id
     assert second.chain.cycle.status is CycleStatus.HEALTHY
     assert second.sessions[-1].reason is Reason.USAGE_LIMIT_RESET
+
+
+class OnCredits(ScriptedApi):
+    """An account whose window is used up and that pays for what goes beyond it."""
+
+    def _speak(self, *asked):
+        window = "anthropic-ratelimit-unified"
+        headers = {"status": "rejected", "reset": "1900000000", "overage-status": "allowed"}
+        return replace(super()._speak(*asked), headers={f"{window}-{name}": said for name, said in headers.items()})
+
+
+def test_a_run_goes_on_with_credits_when_its_window_is_used_up(tmp_path, cli, monkeypatch):
+    monkeypatch.setattr(climber, "ScriptedApi", OnCredits)
+
+    done = play(tmp_path, cli, bash("echo first"), bash("echo second"), FINE, environ=TOKEN)
+
+    assert [session.status for session in done.sessions] == [SessionStatus.COMPLETED]
+    assert done.chain.cycle.status is CycleStatus.HEALTHY
 
 
 @pytest.mark.parametrize("start_tier", [1, 3])
