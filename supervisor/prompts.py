@@ -98,7 +98,7 @@ class Prompts:
         return self._render("delta.md", {**asdict(briefing), **times, "since": _since(delta)})
 
     def _render(self, template: str, values: Mapping[str, object]) -> str:
-        from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
+        from jinja2 import TemplateNotFound, TemplateSyntaxError
 
         try:
             text = self._templates.get_template(template).render(values)
@@ -108,8 +108,9 @@ class Prompts:
             ) from error
         except TemplateSyntaxError as error:
             raise ConfigError(f"{error.filename or template}:{error.lineno}: {error.message}") from error
-        except TemplateError as error:
-            raise ConfigError(f"The prompt {template} does not render: {error.message}.") from error
+        except Exception as error:
+            # A template is a program and a file of the operator's: it can fail in any way.
+            raise ConfigError(f"The prompt {template} does not render: {error}.") from error
         return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
 
 

@@ -107,6 +107,14 @@ def test_a_broken_template_is_an_error_that_names_it(tmp_path, text, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("text", [b"Pr\xfcfe alles.", b"{{ tier + tier_name }}"], ids=["encoding", "type"])
+def test_a_prompt_that_fails_in_any_other_way_is_named_too(tmp_path, text):
+    (tmp_path / "own.md").write_bytes(text)
+
+    with pytest.raises(ConfigError, match=r"own\.md does not render"):
+        Prompts([tmp_path]).tier("own.md", briefing())
+
+
 def test_the_system_prompt_is_one_plain_text_with_the_rules_that_hold_on_every_tier():
     text = system_prompt(shipped.PROMPTS / "system.md")
 
