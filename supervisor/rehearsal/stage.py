@@ -15,8 +15,10 @@ from supervisor.rehearsal.scenario import Scenario
 from supervisor.settings import Settings
 
 SCRIPTED_KEY = "sk-ant-rehearsal-no-money-is-spent"
-_CREDENTIALS = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+# Whoever else serves the model (Bedrock, Vertex, Foundry and so on) would be asked, and paid, in place of the script.
+_PROVIDERS = "CLAUDE_CODE_USE_"
+_CREDENTIALS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH_TOKEN")
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 def staged(settings: Settings, *, base_url: str, directory: Path) -> Settings:
@@ -29,9 +31,8 @@ def staged(settings: Settings, *, base_url: str, directory: Path) -> Settings:
 
 def staged_environment(env: Mapping[str, str], *, base_url: str, directory: Path) -> dict[str, str]:
     """An agent's environment that can reach nothing but the scripted API."""
-    kept = {name: value for name, value in env.items() if name not in (*_CREDENTIALS, *_PROXIES)}
     return {
-        **kept,
+        **{name: value for name, value in env.items() if not _leads_elsewhere(name)},
         "ANTHROPIC_BASE_URL": base_url,
         "ANTHROPIC_API_KEY": SCRIPTED_KEY,
         "CLAUDE_CONFIG_DIR": str(directory / "claude"),
@@ -39,6 +40,10 @@ def staged_environment(env: Mapping[str, str], *, base_url: str, directory: Path
         "TMPDIR": str(directory),
         "CLAUDE_CODE_TMPDIR": str(directory),
     }
+
+
+def _leads_elsewhere(name: str) -> bool:
+    return name.startswith(_PROVIDERS) or name in _CREDENTIALS or name.upper() in _PROXIES
 
 
 @asynccontextmanager
