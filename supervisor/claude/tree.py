@@ -59,6 +59,11 @@ def marks_alive() -> frozenset[str]:
     return frozenset(mark.decode(errors="replace") for mark in found)
 
 
+def _forget_the_dead() -> None:
+    """Let psutil look anew: it takes whoever was given a pid since it last looked for the one who had it then."""
+    psutil.process_iter.cache_clear()
+
+
 class Tree:
     """The processes of one run. ``child`` is the CLI when this very process has started it."""
 
@@ -85,6 +90,7 @@ class Tree:
     def interrupt(self) -> None:
         """Ask the CLI alone to stop, so that it can still write its transcript and its last words."""
         self._interrupted = True
+        _forget_the_dead()
         # Looked at now, while the line of descent is whole: afterwards some of them are orphans.
         self.members()
         self._signal(self._main(), signal.SIGINT)
@@ -93,6 +99,7 @@ class Tree:
         """End everything: ask the CLI, then everyone, then kill. A cancellation in the middle means kill at once."""
         if self._over:
             return
+        _forget_the_dead()
         try:
             if not self._interrupted and self._main():
                 self.interrupt()

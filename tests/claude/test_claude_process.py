@@ -222,6 +222,19 @@ def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_watcher():
     assert len(watched.of(Result)) == 1
 
 
+def test_a_run_is_ended_whose_pid_was_another_s_before(monkeypatch: pytest.MonkeyPatch):
+    def remember_another(_: StreamEvent) -> None:
+        """What psutil keeps of a process that had the pid when it last looked."""
+        ours = {child.pid for child in psutil.Process().children()}
+        for known in psutil.process_iter():
+            if known.pid in ours:
+                monkeypatch.setattr(known, "create_time", lambda: 0.0)
+
+    watched = run("deaf", on_event=remember_another, stop_on=lambda event: isinstance(event, Init))
+
+    assert is_gone(watched.pid)
+
+
 def test_our_own_children_are_spared():
     ours = subprocess.Popen(["/bin/sleep", "600"])
     try:
