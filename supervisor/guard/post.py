@@ -22,8 +22,9 @@ _SECRET = "k"  # noqa: S105 - the name of a file
 # sun_path holds 108 bytes, the last one a zero.
 _MOST_PATH_BYTES = 107
 _SECRET_BYTES = 32
-# Long after a supervisor that makes a directory has bound its socket in it.
-_STILL_BEING_MADE_SECONDS = 60.0
+# Long after a supervisor that makes a directory has bound its socket in it: in between it records the run, and waits
+# for a store that is away, more than once.
+_STILL_BEING_MADE_SECONDS = 3600.0
 # Where a path is short on every machine.
 SHORT_PLACE = Path("/tmp")  # noqa: S108 - mkdtemp makes a directory in it that is ours alone
 

@@ -6,6 +6,7 @@ import logging
 import os
 import socket as sockets
 import stat
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from guarded import always, say
 
+from supervisor.climb.ladder import STORE_PATIENCE_SECONDS
 from supervisor.guard.bounds import Bounds
 from supervisor.guard.post import SHORT_PLACE, Post, sweep_posts
 from supervisor.guard.server import GuardServer
@@ -274,3 +276,12 @@ def test_what_a_killed_supervisor_left_is_swept_and_what_serves_is_not(tmp_path:
 
     assert removed == [left.directory]
     assert fresh.directory.exists()
+
+
+def test_a_post_whose_run_still_waits_for_the_store_is_not_swept(tmp_path: Path) -> None:
+    waiting = Post.open([tmp_path])
+    long_ago = time.time() - 4 * STORE_PATIENCE_SECONDS
+    os.utime(waiting.directory, (long_ago, long_ago))
+
+    assert sweep_posts([tmp_path]) == []
+    assert waiting.secret_file.exists()
