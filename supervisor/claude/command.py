@@ -21,6 +21,9 @@ _QUIET = {
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
 }
+# A command that passes its timeout would go on in the background, count as having succeeded, and be killed in the
+# middle of its work once the run is over; like this it is ended then and there, and the model reads that it was.
+_IN_THE_FOREGROUND = {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ def environment(
     return {
         **_QUIET,
         **inherited,
+        **_IN_THE_FOREGROUND,
         "CLAUDEOPS_TIER": str(tier),
         "CLAUDEOPS_DRY_RUN": "true" if dry_run else "false",
         "CLAUDEOPS_STATE_DIR": state_dir,

@@ -150,6 +150,7 @@ def test_the_environment_of_a_run():
     assert env == {
         "PATH": "/bin",
         "CLAUDE_CODE_USE_BEDROCK": "1",
+        "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         "CLAUDEOPS_TIER": "2",
         "CLAUDEOPS_DRY_RUN": "true",
         "CLAUDEOPS_STATE_DIR": "/state",

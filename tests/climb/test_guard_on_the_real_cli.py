@@ -68,6 +68,14 @@ def test_how_a_call_ended_is_on_record(tmp_path, cli):
     assert [c.outcome for c in done.store.calls(done.sessions[0].id)] == ["succeeded", "failed"]
 
 
+def test_a_command_that_passes_its_timeout_has_failed_and_is_left_nowhere(tmp_path, cli):
+    endless = ToolCall(name="Bash", input={"command": "tail -f /dev/null", "timeout": 1000})
+    done = play(tmp_path, cli, Turn(tools=(endless,)), FINE)
+
+    assert [c.outcome for c in done.store.calls(done.sessions[0].id)] == ["failed"]
+    assert "timed out" in told(done)
+
+
 def test_a_project_that_disables_hooks_is_still_guarded(tmp_path, cli):
     settings = tmp_path / "work" / ".claude" / "settings.json"
     settings.parent.mkdir(parents=True)
