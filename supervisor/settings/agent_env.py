@@ -34,6 +34,8 @@ SESSION_MARKER_PREFIXES = (
     "CLAUDE_CODE_SESSION_",
     "CLAUDE_CODE_SSE_PORT",
 )
+# With either a CLI asks no hook before a tool call (seen on 2.1.225 and 2.1.325).
+HOOKS_OFF = frozenset({"CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"})
 
 # A shorter secret is not searched for inside other values: a token "a" would empty the environment.
 _SEARCHED_LENGTH = 8
@@ -45,6 +47,8 @@ def never_passed(name: str) -> str | None:
         return "opsladder's own variables are never given to an agent"
     if name in SESSION_MARKERS or name.startswith(SESSION_MARKER_PREFIXES):
         return "it marks another CLI's session and is never given to an agent"
+    if name in HOOKS_OFF:
+        return "it turns the CLI's hooks off, and with them the guard, and is never given to an agent"
     return None
 
 

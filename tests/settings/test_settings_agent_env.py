@@ -82,7 +82,9 @@ def test_a_variable_let_through_by_name_still_cannot_carry_the_database_address_
     assert set(settings.agent_env) == {"HOME", "OTHER"}
 
 
-@pytest.mark.parametrize("name", ["OPSLADDER_WEB__TOKEN", "OPSLADDER_X", *MARKERS])
+@pytest.mark.parametrize(
+    "name", ["OPSLADDER_WEB__TOKEN", "OPSLADDER_X", *MARKERS, "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"]
+)
 def test_what_no_agent_may_see_cannot_be_asked_for(refuse: Refuse, name: str) -> None:
     problems = refuse(f'[claude]\npass_env = ["{name}"]\n[claude.env]\n{name} = "x"')
     assert [problem.split(": ")[:2] for problem in problems] == [
