@@ -171,7 +171,8 @@ class _Copy:
         if self._path is not None:
             try:
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                # Emptied: after a restore the record's number may have been another's, whose stream was left behind.
+                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 self._give_up(error)
         return self

@@ -348,6 +348,15 @@ def test_the_raw_stream_is_kept_for_the_owner_only(tmp_path: Path):
     assert copy.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_the_raw_stream_of_another_run_that_had_the_number_before_is_not_added_to(tmp_path: Path):
+    copy = tmp_path / "1.jsonl"
+    copy.write_bytes(b'{"type":"result"}\n')
+
+    run("fine", copy_to=copy)
+
+    assert [json.loads(line)["type"] for line in copy.read_text().splitlines()] == ["system", "result"]
+
+
 def test_a_disk_that_refuses_the_copy_does_not_cost_the_run():
     watched = run("fine", copy_to=Path("/dev/full"))
 
