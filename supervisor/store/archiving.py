@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, Table, delete, func, select, update
 
+from supervisor.store.deliveries import forget_events
 from supervisor.store.engine import Database
 from supervisor.store.guard_tables import APPROVALS, SERVICE_ACTIONS, TOOL_CALLS
 from supervisor.store.lifecycle_tables import TRANSITIONS
@@ -89,6 +90,8 @@ class Archiving:
             for table, ids in doomed.items():
                 if ids:
                     connection.execute(delete(table).where(table.c.cycle_id == cycle_id, table.c.id.in_(ids)))
+            if doomed[EVENTS]:
+                forget_events(connection, doomed[EVENTS])
             if any(_has_up_to(connection, table, cycle_id, up_to.get(table.name, 0)) for table in _MESSAGES):
                 return False
             if not any(_has_up_to(connection, table, cycle_id, None) for table in _MESSAGES):

@@ -147,6 +147,15 @@ class Deliveries:
             return connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(some))).rowcount
 
 
+def forget_events(connection: Connection, events: Collection[int]) -> None:
+    """Keep no number of events that are being deleted: SQLite gives the highest to new ones, which nobody was told."""
+    told = DELIVERIES.c.event_id.in_(events)
+    connection.execute(update(DELIVERIES).where(told).values(event_id=None))
+    newest = select(func.coalesce(func.max(EVENTS.c.id), 0)).scalar_subquery()
+    ahead = TALLIES.c.name == _LOOKED_THROUGH, TALLIES.c.value > newest
+    connection.execute(update(TALLIES).where(*ahead).values(value=newest))
+
+
 def _collect(
     connection: Connection, now: datetime, levels: Collection[Level], repeat: timedelta, group: timedelta
 ) -> tuple[int, int, bool]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from supervisor.model.cycle import Event, EventKind, NewEvent
+from supervisor.model.cycle import CycleStatus, Event, EventKind, NewEvent
 from supervisor.model.delivery import Delivery, DeliveryStatus
 from supervisor.model.report import Level
 from supervisor.store import Store, open_store
@@ -62,6 +62,22 @@ def test_what_was_settled_long_ago_is_forgotten_and_not_told_again(store: Store)
     assert store.prune_deliveries(over_since=NOON + minutes(10)) == 2
     assert store.deliveries(100) == [waits]
     assert collect(store, NOON + minutes(15)) == Collected()
+
+
+@pytest.mark.parametrize("others", [0, LOOK_BACK + 1], ids=["few", "many"])
+def test_a_notice_is_told_although_it_has_the_number_of_one_that_was_archived(store: Store, others: int) -> None:
+    """SQLite gives the number of the newest event that was deleted to the next one."""
+    cycle = begin(store)
+    store.append_events(cycle.id, [notice(), *[text_event("said")] * others])
+    collect(store)
+    store.finish_cycle(cycle.id, status=CycleStatus.UNRESOLVED, reason=None, detail=None, now=NOON)
+    while not store.delete_messages(cycle.id, up_to={"events": 10**9}, now=NOON):
+        pass
+    later = NOON + dt.timedelta(days=8)
+    store.append_events(begin(store, now=later).id, [notice("no_report", at=later)])
+
+    assert collect(store, later + HOUR / 2) == Collected(to_tell=1)
+    assert collect(store, later + HOUR / 2) == Collected()
 
 
 def test_before_there_is_anything_there_is_nothing_to_tell(store: Store) -> None:
