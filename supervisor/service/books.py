@@ -4,7 +4,7 @@ Used by service.scheduler. What the store does not take for now stays, and is wr
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
@@ -30,6 +30,7 @@ class Books:
         self._store = store
         self._entries: deque[Callable[[], object]] = deque()
         self._moved: dict[str, Watched] = {}
+        self._missed: Counter[str] = Counter()
 
     def skipped(self, name: str, skip: Skip, *, dry_run: bool, now: datetime) -> None:
         """A firing does not run. One that another firing stands for is not worth an entry."""
@@ -37,7 +38,8 @@ class Books:
             self._entries.append(partial(self._record, name, skip, dry_run=dry_run, now=now))
 
     def missed(self, name: str, count: int) -> None:
-        self._entries.append(partial(self._store.count_missed, name, count))
+        """So many firings were missed. Counted when the schedule is moved past them, and only by who does that."""
+        self._missed[name] += count
 
     def moved(self, watched: Watched) -> None:
         """A schedule may have got further."""
@@ -60,8 +62,10 @@ class Books:
         if until is None or known is None or until == known:
             return
         # Refused when another supervisor was faster: what it found is read before the next decision.
-        if await asyncio.to_thread(self._store.deal, watched.name, until, expected=known):
+        missed = self._missed[watched.name]
+        if await asyncio.to_thread(self._store.deal, watched.name, until, expected=known, missed=missed):
             watched.known = until
+        del self._missed[watched.name]
 
     def _record(self, name: str, skip: Skip, *, dry_run: bool, now: datetime) -> None:
         # Claimed already: by another supervisor, or by us when the answer was lost.

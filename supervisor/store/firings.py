@@ -16,7 +16,7 @@ from supervisor.store.engine import Database
 from supervisor.store.mapping import cycle_of
 from supervisor.store.service_tables import FIRINGS, TALLIES
 from supervisor.store.tables import CYCLES
-from supervisor.store.tallies import TallyName
+from supervisor.store.tallies import TallyName, count_missed
 
 # Fewer than the variables that any database takes in one statement.
 _AT_ONCE = 500
@@ -48,14 +48,18 @@ class Firings:
                 found |= {row.schedule: row.dealt_until for row in rows}
         return found
 
-    def deal(self, schedule: str, until: datetime, *, expected: datetime) -> bool:
-        """Say that the firings of a schedule have been dealt with, by compare-and-set.
+    def deal(self, schedule: str, until: datetime, *, expected: datetime, missed: int = 0) -> bool:
+        """Say that the firings of a schedule have been dealt with, by compare-and-set, and how many were missed.
 
-        Of two supervisors that found the same one is told yes, and the other has to look again.
+        Of two supervisors that found the same one is told yes, and the other has to look again: what was missed is
+        counted by the first, and once.
         """
         as_expected = (FIRINGS.c.schedule == schedule) & (FIRINGS.c.dealt_until == expected)
         with self._database.writing() as connection:
-            return connection.execute(update(FIRINGS).where(as_expected).values(dealt_until=until)).rowcount == 1
+            is_ours = connection.execute(update(FIRINGS).where(as_expected).values(dealt_until=until)).rowcount == 1
+            if is_ours and missed:
+                count_missed(connection, schedule, missed)
+        return is_ours
 
     def missed_fires(self) -> dict[str, int]:
         """How many firings of each schedule were missed, of those of which any were."""

@@ -1,4 +1,4 @@
-"""What is counted for good. Does I/O. Entered by ``writes`` and ``calls``, read by ``metrics``.
+"""What is counted for good. Does I/O. Entered by ``writes``, ``calls`` and ``firings``, read by ``metrics``.
 
 Each count is made in the transaction that makes it true, so one-shot runs, restarts and pruned records are all in it,
 and a commit that fails counts nothing. The ledger has some of the same sums by day and schedule; adding those up would
@@ -88,10 +88,6 @@ class Tallies:
         with self._database.writing() as connection:
             _enter(connection, added=[counted])
 
-    def count_missed(self, schedule: str, n: int) -> None:
-        """Count firings of a schedule that passed without a cycle."""
-        self.tally(Tally.of(TallyName.MISSED_FIRES, n, schedule=schedule))
-
 
 def count_created(connection: Connection, row: RowMapping) -> None:
     """Count a session that is about to start: whether it climbs, and whether it has to be told all in writing."""
@@ -155,6 +151,11 @@ def count_decision(connection: Connection, session: int, verdict: Verdict) -> No
     """Count an answer of the guard."""
     tier = _tier(connection, session)
     _enter(connection, added=[Tally.of(TallyName.GUARD_DECISIONS, tier=tier, decision=verdict)])
+
+
+def count_missed(connection: Connection, schedule: str, count: int) -> None:
+    """Count firings of a schedule that passed without a cycle."""
+    _enter(connection, added=[Tally.of(TallyName.MISSED_FIRES, count, schedule=schedule)])
 
 
 def _tier(connection: Connection, session: int) -> int:

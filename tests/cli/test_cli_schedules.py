@@ -10,6 +10,7 @@ from supervisor.cli.schedules import next_start
 from supervisor.model.cycle import CycleStatus
 from supervisor.settings import load_settings
 from supervisor.store import open_store
+from supervisor.store.tallies import Tally, TallyName
 from tests.cli.command_line import CommandLine, Onlooker, command_line
 from tests.store.store_examples import begin
 
@@ -45,7 +46,7 @@ def opsladder(tmp_path_factory: pytest.TempPathFactory) -> Onlooker:
         end = {"status": CycleStatus.UNRESOLVED, "reason": "top_tier", "detail": "web is still down"}
         store.finish_cycle(cycle.id, now=LAST + dt.timedelta(minutes=5), **end)
         begin(store, "by-hand", now=LAST)
-        store.count_missed("web", 3)
+        store.tally(Tally.of(TallyName.MISSED_FIRES, 3, schedule="web"))
     return Onlooker(directory=made.directory, env=made.env)
 
 

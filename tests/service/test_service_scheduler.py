@@ -3,15 +3,19 @@
 import asyncio
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
 
 import pytest
+from sqlalchemy import Connection
 
-from supervisor.errors import Conflict
+from supervisor.errors import Conflict, StoreUnavailable
 from supervisor.model.cycle import CycleStatus
 from supervisor.service.scheduler import LONGEST_REST_SECONDS, Firing, Scheduler
 from supervisor.store import Store, open_store
+from supervisor.store.engine import Database
 from supervisor.store.tallies import TallyName
 from tests.service.scheduled import DAY, HOUR, MINUTE, NOON, Clock, Service, schedules
 
@@ -113,6 +117,51 @@ def test_what_was_missed_while_nobody_was_there_is_counted_once(
     assert all(firing.made_up for firing in made_up)
     assert missed(store) == 5
     assert [reason for reason, _ in skipped(store)] == recorded
+
+
+def test_what_two_services_find_missed_at_the_same_moment_is_counted_once(
+    serve: Serve, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = [serve(), serve()]
+    for service in services:
+        service.step()
+    look, both = store.dealt_until, Barrier(2)
+
+    def looked_at_together(names: Collection[str]) -> dict[str, dt.datetime]:
+        both.wait(timeout=60)
+        return look(names)
+
+    async def at_once() -> None:
+        await asyncio.gather(*(service.scheduler.step() for service in services))
+
+    monkeypatch.setattr(store, "dealt_until", looked_at_together)
+    for service in services:
+        service.clock.now = NOON + 55 * MINUTE
+    services[0].run(at_once())
+
+    assert missed(store) == 5
+
+
+def test_missed_firings_are_counted_once_although_the_answer_of_the_store_is_lost(
+    serve: Serve, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = serve()
+    service.step()
+    writing = Database.writing
+
+    @contextmanager
+    def without_an_answer(database: Database) -> Iterator[Connection]:
+        with writing(database) as connection:
+            yield connection
+        monkeypatch.undo()
+        raise StoreUnavailable("The line was cut.")
+
+    monkeypatch.setattr(Database, "writing", without_an_answer)
+    service.step(NOON + 55 * MINUTE)
+    assert service.scheduler.problem
+    service.run(service.scheduler.close())
+
+    assert missed(store) == 5
 
 
 def test_a_firing_while_another_runs_is_skipped_and_claimed(serve: Serve, store: Store) -> None:

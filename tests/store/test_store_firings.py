@@ -88,9 +88,13 @@ def test_the_last_cycle_of_each_schedule_is_found(store: Store) -> None:
     assert store.last_cycles(["web", "db", "none"]) == {"web": second, "db": other}
 
 
-def test_missed_firings_add_up_by_schedule(store: Store) -> None:
-    store.count_missed("web", 2)
-    store.count_missed("web", 3)
-    store.count_missed("db", 1)
+def test_missed_firings_add_up_by_schedule_and_count_only_for_who_dealt_with_them(store: Store) -> None:
+    store.register(["web", "db"], NOON)
+
+    assert store.deal("web", NOON + minutes(2), expected=NOON, missed=2)
+    assert not store.deal("web", NOON + minutes(2), expected=NOON, missed=2)
+    assert store.deal("web", NOON + minutes(5), expected=NOON + minutes(2), missed=3)
+    assert store.deal("web", NOON + minutes(6), expected=NOON + minutes(5))
+    assert store.deal("db", NOON + minutes(1), expected=NOON, missed=1)
 
     assert store.missed_fires() == {"web": 5, "db": 1}

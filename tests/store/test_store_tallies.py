@@ -174,7 +174,7 @@ def test_neither_a_pause_nor_a_skipped_firing_is_a_cycle_that_ended(store: Store
 
 def test_missed_firings_add_up(store: Store) -> None:
     for schedule, missed in (("night", 2), ("day", 1), ("night", 3)):
-        store.count_missed(schedule, missed)
+        store.tally(Tally.of(TallyName.MISSED_FIRES, missed, schedule=schedule))
     assert tallied(store, TallyName.MISSED_FIRES) == {("night",): 5.0, ("day",): 1.0}
 
 
@@ -306,6 +306,7 @@ from datetime import UTC, datetime
 from supervisor.model.permission import Decision, ToolCall, Verdict
 from supervisor.model.session import SessionStatus
 from supervisor.store import SessionEnd, open_store
+from supervisor.store.tallies import Tally, TallyName
 at = datetime(2026, 3, 1, 12, 0, 10, tzinfo=UTC)
 deny = Decision(verdict=Verdict.DENY, rule="r", sentence="s")
 with open_store(sys.argv[1]) as store:
@@ -313,7 +314,7 @@ with open_store(sys.argv[1]) as store:
     sys.stdin.readline()
     counted = 0
     for session in store.unfinished_sessions(1):
-        store.count_missed("night", 1)
+        store.tally(Tally.of(TallyName.MISSED_FIRES, 1, schedule="night"))
         call = ToolCall(tool_use_id=f"{session.id} of {id(store)}", tool="Bash", input={})
         try:
             store.record_call(session=session.id, cycle=1, call=call, text="", decision=deny, now=at)
