@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from supervisor.decide.telling import rank
+from supervisor.decide.telling import AHEAD, rank
 from supervisor.model.delivery import Delivery, DeliveryStatus
 from supervisor.model.report import Level
 
@@ -100,7 +100,7 @@ def plan(
     nobody = tuple(d for d in going if not any(d.level in target.levels for target in targets))
     envelopes = []
     for target in targets:
-        times = sorted(at for at in told.get(target.key, ()) if at > now - HOUR)
+        times = sorted(at for at in told.get(target.key, ()) if now - HOUR < at <= now + AHEAD)
         room = max_per_hour - len(times)
         owed = [d for d in going if d.level in target.levels and target.key not in standing_of(d).reached]
         if room <= 0:
@@ -176,7 +176,8 @@ def _going(
     waiting: Sequence[Delivery], targets: Sequence[Target], *, at_once: bool, now: dt.datetime
 ) -> list[Delivery]:
     def is_due(delivery: Delivery) -> bool:
-        return delivery.next_try_at <= now or (at_once and not delivery.attempts)
+        is_first = at_once and not delivery.attempts
+        return delivery.next_try_at <= now or is_first or _clock_was_ahead(delivery, now)
 
     due = [d for d in waiting if is_due(d)]
     levels = {d.level for d in due}
@@ -186,3 +187,10 @@ def _going(
         d for d in waiting if not is_due(d) and not d.attempts and any(d.level in target.levels for target in busy)
     ]
     return sorted([*due, *along], key=lambda d: d.id)
+
+
+def _clock_was_ahead(delivery: Delivery, now: dt.datetime) -> bool:
+    """Whether its time was set by a clock that was put back since: else it would wait until that time comes again."""
+    if not delivery.attempts:
+        return delivery.created_at > now + AHEAD
+    return delivery.next_try_at > now + AHEAD + max(LEASE, wait_after(delivery.attempts) or LEASE)

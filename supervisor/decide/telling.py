@@ -20,6 +20,8 @@ TITLE_LIMIT = 120
 TOPIC_LIMIT = 300
 # Who hears of it later than this has looked by themselves.
 STALE_AFTER = dt.timedelta(days=1)
+# Clocks of hosts differ by seconds. What lies further ahead was written by a clock that was wrong, and put back since.
+AHEAD = dt.timedelta(minutes=5)
 
 _RANK = {Level.INFO: 0, Level.WARNING: 1, Level.CRITICAL: 2}
 _GOES_ON_BY_ITSELF = frozenset({"interrupted", "usage_limit"})
@@ -87,7 +89,7 @@ def judge(
     held = len(earlier) if newest_told is None else newest_told
     if newest_told is None:
         return Judgement(telling=Telling.FIRST, held_back=held)
-    recent = [one.level for one in earlier if one.told and one.at > now - repeat]
+    recent = [one.level for one in earlier if one.told and now - repeat < one.at <= now + AHEAD]
     if not recent:
         return Judgement(telling=Telling.AGAIN, held_back=held)
     if rank(level) > max(map(rank, recent)):

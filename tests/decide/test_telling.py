@@ -50,6 +50,8 @@ JUDGED = {
         [held(10), held(40), told(61)],
         Judgement(telling=Telling.AGAIN, held_back=2),
     ),
+    "told by a clock that is ahead": (CRITICAL, [told(-1)], Judgement(telling=Telling.REPEATED)),
+    "told by a clock that was put back since": (CRITICAL, [told(-180)], Judgement(telling=Telling.AGAIN)),
     "graver": (CRITICAL, [held(1, WARNING), told(5, WARNING)], Judgement(telling=Telling.RISEN, held_back=1)),
     "less grave": (INFO, [told(5, WARNING)], Judgement(telling=Telling.REPEATED)),
     "graver than the last, not than the one before": (
