@@ -281,6 +281,17 @@ def test_a_message_whose_targets_were_taken_away_is_held_back(
     assert (done.held_back, statuses(store), receiver.messages) == (1, ["held_back"], [])
 
 
+def test_a_message_does_not_wait_for_ever_for_a_target_that_was_taken_away(
+    store: Store, configure: Configure, receiver: Receiver
+) -> None:
+    with receiving() as broken:
+        broken.status = 500
+        notice(store)
+        deliver_due(store, configure(critical=[receiver.url(), broken.url()]), now=NOON, at_once=True)
+    deliver_due(store, configure(critical=[receiver.url()]), now=NOON + WAITS[0])
+    assert (statuses(store), len(receiver.messages)) == (["sent"], 1)
+
+
 DELIVERS = """
 import datetime as dt, sys
 from pathlib import Path

@@ -31,15 +31,30 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How far a message has come: when it reached which target, and why it has not reached others."""
+    """How far a message has come: when it reached which target, and why it has not reached others.
+
+    ``failed`` is how often sending it to a target has failed, and ``again_at`` when that is tried the next time.
+    """
 
     reached: Mapping[str, dt.datetime] = field(default_factory=dict)
     missed: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, int] = field(default_factory=dict)
+    again_at: Mapping[str, dt.datetime] = field(default_factory=dict)
 
     def as_text(self) -> str:
         """For the record; nothing in it is an address."""
-        reached = {key: at.isoformat() for key, at in self.reached.items()}
-        return json.dumps({"reached": reached, "missed": dict(self.missed)}, ensure_ascii=False, sort_keys=True)
+        said = {"reached": _as_texts(self.reached), "missed": dict(self.missed)}
+        tried = {"failed": dict(self.failed), "again_at": _as_texts(self.again_at)}
+        return json.dumps({**said, **tried}, ensure_ascii=False, sort_keys=True)
+
+    def is_owed(self, key: str, now: dt.datetime) -> bool:
+        """Whether a target has to get it now: it has not, nor was it given up, nor does it wait to be tried again."""
+        if key in self.reached or self.is_given_up(key):
+            return False
+        return key not in self.again_at or not _waits(self.again_at[key], self.failed.get(key, 0), now)
+
+    def is_given_up(self, key: str) -> bool:
+        return self.failed.get(key, 0) > len(WAITS)
 
 
 def standing_of(delivery: Delivery) -> Standing:
@@ -47,8 +62,20 @@ def standing_of(delivery: Delivery) -> Standing:
     if delivery.error is None:
         return Standing()
     kept = json.loads(delivery.error)
-    reached = {key: dt.datetime.fromisoformat(at) for key, at in kept["reached"].items()}
-    return Standing(reached=reached, missed=kept["missed"])
+    return Standing(
+        reached=_as_times(kept["reached"]),
+        missed=kept["missed"],
+        failed=kept.get("failed", {}),
+        again_at=_as_times(kept.get("again_at", {})),
+    )
+
+
+def _as_texts(times: Mapping[str, dt.datetime]) -> dict[str, str]:
+    return {key: at.isoformat() for key, at in times.items()}
+
+
+def _as_times(texts: Mapping[str, str]) -> dict[str, dt.datetime]:
+    return {key: dt.datetime.fromisoformat(at) for key, at in texts.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +89,14 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is done now. ``nobody`` are messages for which there is no target any more."""
+    """What is done now. ``nobody`` are messages for which there is no target any more.
+
+    ``over`` are those that wait for no target any more: the one they had not reached was taken away.
+    """
 
     envelopes: tuple[Envelope, ...] = ()
     nobody: tuple[Delivery, ...] = ()
+    over: tuple[Delivery, ...] = ()
 
     @property
     def deliveries(self) -> list[Delivery]:
@@ -98,17 +129,18 @@ def plan(
     """
     going = _going(waiting, targets, at_once=at_once, now=now)
     nobody = tuple(d for d in going if not any(d.level in target.levels for target in targets))
+    over = tuple(d for d in going if d not in nobody and not _is_open(d, targets))
     envelopes = []
     for target in targets:
         times = sorted(at for at in told.get(target.key, ()) if now - HOUR < at <= now + AHEAD)
         room = max_per_hour - len(times)
-        owed = [d for d in going if d.level in target.levels and target.key not in standing_of(d).reached]
+        owed = [d for d in going if d.level in target.levels and standing_of(d).is_owed(target.key, now)]
         if room <= 0:
             owed = [d for d in owed if d.level is Level.CRITICAL]
         if owed:
             full_until = min(times, default=now) + HOUR if room == 1 else None
             envelopes.append(Envelope(target=target.key, deliveries=tuple(owed), full_until=full_until))
-    return Plan(envelopes=tuple(envelopes), nobody=nobody)
+    return Plan(envelopes=tuple(envelopes), nobody=nobody, over=over)
 
 
 def told_by_target(
@@ -127,23 +159,30 @@ def settle(
 ) -> Settled:
     """What becomes of a claimed message. ``results`` says for each target it was sent to why that failed, if it did.
 
-    A target that is owed it and was not sent to is at its ceiling: that is no failure, and is tried when there is room.
+    Each target that failed waits for its own time, and is given up in the end. One that is owed it and was not sent to
+    is at its ceiling: that is no failure, and is tried when there is room.
     """
     before = standing_of(delivery)
-    reached = {**before.reached, **{key: now for key, why in results.items() if why is None}}
-    failed = {key: why for key, why in results.items() if why is not None}
     ours = [target.key for target in targets if delivery.level in target.levels]
-    full = [key for key in ours if key not in reached and key not in failed]
-    missed = {**failed, **dict.fromkeys(full, "held back: it got as many messages in an hour as it may")}
+    reached = {**before.reached, **{key: now for key, why in results.items() if why is None}}
+    failing = [key for key, why in results.items() if why is not None]
+    failed = {**before.failed, **{key: before.failed.get(key, 0) + 1 for key in failing}}
+    waits = {key: wait for key in failing if (wait := wait_after(failed[key])) is not None}
+    again_at = {**before.again_at, **{key: now + wait for key, wait in waits.items()}}
+    missed = {key: results.get(key) or _why_missed(before, key) for key in ours if key not in reached}
+    standing = Standing(reached=reached, missed=missed, failed=failed, again_at=again_at)
     if not missed:
         return Settled(status=DeliveryStatus.SENT, next_try_at=now, sent_at=now)
-    error = Standing(reached=reached, missed=missed).as_text()
-    wait = wait_after(delivery.attempts)
-    if failed and wait is None:
-        return Settled(status=DeliveryStatus.FAILED, next_try_at=now, error=error)
-    return Settled(
-        status=DeliveryStatus.WAITING, next_try_at=now + (wait if failed and wait else WAITS[0]), error=error
-    )
+    owed = [key for key in missed if not standing.is_given_up(key)]
+    if not owed:
+        return Settled(status=DeliveryStatus.FAILED, next_try_at=now, error=standing.as_text())
+    next_try_at = min(again_at.get(key, now + WAITS[0]) for key in owed)
+    return Settled(status=DeliveryStatus.WAITING, next_try_at=next_try_at, error=standing.as_text())
+
+
+def _why_missed(before: Standing, key: str) -> str:
+    """Why a target has not got what it was not sent now."""
+    return before.missed[key] if key in before.failed else "held back: it got as many messages in an hour as it may"
 
 
 def wait_after(attempts: int) -> dt.timedelta | None:
@@ -189,8 +228,20 @@ def _going(
     return sorted([*due, *along], key=lambda d: d.id)
 
 
+def _is_open(delivery: Delivery, targets: Sequence[Target]) -> bool:
+    """Whether any target has still to get it, now or later."""
+    standing = standing_of(delivery)
+    ours = (target.key for target in targets if delivery.level in target.levels)
+    return any(key not in standing.reached and not standing.is_given_up(key) for key in ours)
+
+
 def _clock_was_ahead(delivery: Delivery, now: dt.datetime) -> bool:
     """Whether its time was set by a clock that was put back since: else it would wait until that time comes again."""
     if not delivery.attempts:
         return delivery.created_at > now + AHEAD
-    return delivery.next_try_at > now + AHEAD + max(LEASE, wait_after(delivery.attempts) or LEASE)
+    return not _waits(delivery.next_try_at, delivery.attempts, now)
+
+
+def _waits(until: dt.datetime, attempts: int, now: dt.datetime) -> bool:
+    """Whether this time is still to come, as one that was set after so many attempts by a clock that was right."""
+    return now < until <= now + AHEAD + max(LEASE, WAITS[min(attempts, len(WAITS)) - 1])

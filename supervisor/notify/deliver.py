@@ -84,6 +84,8 @@ def deliver_due(
         planned = plan(waiting, targets, told, max_per_hour=notify.max_per_hour, at_once=at_once, now=now)
     for delivery in planned.nobody:
         store.settle_delivery(delivery, status=DeliveryStatus.HELD_BACK, next_try_at=now, error=delivery.error)
+    for delivery in planned.over:
+        _record(store, delivery, targets, {}, now)
     claimed = (
         {d.id: d for d in store.claim_deliveries(planned.deliveries, until=now + LEASE)} if planned.envelopes else {}
     )

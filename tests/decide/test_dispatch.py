@@ -135,8 +135,7 @@ def test_messages_that_reached_only_some_count_for_those() -> None:
 SETTLED = {
     "all have it": (1, {"chat": None, "pager": None}, DeliveryStatus.SENT, 0),
     "one missed it": (1, {"chat": None, "pager": "refused"}, DeliveryStatus.WAITING, 1),
-    "both missed it the third time": (3, {"chat": "x", "pager": "y"}, DeliveryStatus.WAITING, 15),
-    "the last time": (len(WAITS) + 1, {"chat": None, "pager": "refused"}, DeliveryStatus.FAILED, 0),
+    "both missed it": (1, {"chat": "x", "pager": "y"}, DeliveryStatus.WAITING, 1),
     "one is at its ceiling": (1, {"pager": None}, DeliveryStatus.WAITING, 1),
     "one is at its ceiling for the hundredth time": (100, {"pager": None}, DeliveryStatus.WAITING, 1),
 }
@@ -152,6 +151,36 @@ def test_what_becomes_of_a_message(
     assert settled.sent_at == (NOON if status is DeliveryStatus.SENT else None)
     kept = standing_of(replace(waiting(1), error=settled.error))
     assert set(kept.missed) == ({"chat", "pager"} - {k for k, why in results.items() if why is None})
+
+
+@pytest.mark.parametrize("room_after", [2, 40, 24 * 60])
+def test_who_is_at_its_ceiling_waits_only_for_room_whatever_becomes_of_a_target_that_is_down(room_after: int) -> None:
+    targets = (CHAT, replace(CHAT, key="down"))
+    delivery, tries = waiting(1), []
+    for minute in range(24 * 60 + 2):
+        now = NOON + minute * MINUTE
+        told = {"chat": [now] if minute < room_after else []}
+        made = plan([delivery], targets, told, max_per_hour=1, at_once=False, now=now)
+        if not made.envelopes:
+            continue
+        tries.append((minute, sorted(sent(made))))
+        results = {envelope.target: "refused" if envelope.target == "down" else None for envelope in made.envelopes}
+        settled = settle(replace(delivery, attempts=delivery.attempts + 1), targets, results, now=now)
+        kept = {"status": settled.status, "next_try_at": settled.next_try_at, "error": settled.error}
+        delivery = replace(delivery, attempts=delivery.attempts + 1, **kept)
+        if settled.status is not DeliveryStatus.WAITING:
+            break
+
+    at = [sum((wait // MINUTE for wait in WAITS[:count]), 0) for count in range(len(WAITS) + 1)]
+    assert [minute for minute, who in tries if "down" in who] == at
+    assert [minute for minute, who in tries if "chat" in who] == [room_after]
+    assert (delivery.status, set(standing_of(delivery).reached)) == (DeliveryStatus.FAILED, {"chat"})
+
+
+def test_a_message_is_over_when_the_target_that_missed_it_is_taken_away() -> None:
+    missed = Standing(reached={"chat": NOON}, missed={"gone": "refused"}, failed={"gone": 1}, again_at={"gone": NOON})
+    made = planned([waiting(1, attempts=1, error=missed.as_text()), waiting(2)])
+    assert ([d.id for d in made.over], sent(made)) == ([1], {"chat": [2]})
 
 
 def test_a_target_that_was_taken_away_is_not_waited_for() -> None:
