@@ -23,6 +23,11 @@ _POSTGRES_DEFAULTS = {
     "application_name": "opsladder",
     "connect_timeout": "5",
     "tcp_user_timeout": "15000",
+    # That counts only while we send. Whoever waits for an answer of a host that is gone finds out by asking: after the
+    # two hours that are the system's default, else.
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
     "options": "-c lock_timeout=5s",
 }
 

@@ -16,6 +16,7 @@ from sqlalchemy import Engine, event
 
 from supervisor.errors import StoreError, StoreUnavailable
 from supervisor.store import check, open_store, upgrade
+from supervisor.store.engine import connect, locate
 from tests.postgres import Postgres
 from tests.store.store_examples import begin, text_event
 
@@ -160,6 +161,20 @@ def test_a_record_locked_by_another_session_is_unavailable_after_the_timeout(pos
         assert "keeps the record locked" in str(refused.value)
         other.rollback()
         begin(store, "nightly")
+
+
+@pytest.mark.postgres
+@pytest.mark.xdist_group("postgres")
+def test_a_call_that_waits_for_a_host_that_is_gone_finds_out_unless_the_url_says_otherwise(postgres: Postgres) -> None:
+    url = postgres.new_database()
+    for given, idle in ((url, "15"), (f"{url}&keepalives_idle=60", "60")):
+        database = connect(locate(given))
+        with database.reading() as connection:
+            line = connection.connection.driver_connection
+            assert isinstance(line, psycopg.Connection)
+            asked = line.info.get_parameters()
+        database.close()
+        assert (asked["keepalives_idle"], asked["keepalives_interval"], asked["keepalives_count"]) == (idle, "5", "3")
 
 
 def test_secrets_in_values_do_not_get_into_errors(file: Path) -> None:
