@@ -25,13 +25,14 @@ _MB = 1_000_000
 _STAYS = dt.timedelta(days=1)
 
 
-def measure_cycles(settings: Settings, store: Store) -> None:
-    """Count what cycles hold that are over, where there is a limit for it."""
+def measure_cycles(settings: Settings, store: Store) -> Iterator[int]:
+    """Count what cycles hold that are over, where there is a limit for it, each time giving back one that is done."""
     limits = settings.retention
     if limits.messages_mb is None and limits.records_mb is None:
         return
     for cycle in _paged(lambda after: store.unmeasured_cycles(after=after)):
         gently(store.measure_cycle, cycle.id)
+        yield cycle.id
 
 
 def archive_messages(settings: Settings, store: Store, *, now: dt.datetime) -> Iterator[int]:

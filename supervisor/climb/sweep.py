@@ -55,8 +55,15 @@ class SweepSummary:
 Tell = Callable[[SweepSummary], None]
 
 
-def sweep(settings: Settings, store: Store, *, now: dt.datetime, tell: Tell = lambda _: None) -> SweepSummary:
-    """Sweep once. ``tell`` is given what was done so far, again and again."""
+def sweep(
+    settings: Settings,
+    store: Store,
+    *,
+    now: dt.datetime,
+    tell: Tell = lambda _: None,
+    has_to_end: Callable[[], bool] = lambda: False,
+) -> SweepSummary:
+    """Sweep once. ``tell`` is given what was done so far, again and again, and ``has_to_end`` is asked as often."""
     with _only_one(settings.state.dir) as is_ours:
         if not is_ours:
             return SweepSummary(under_way=True)
@@ -67,6 +74,8 @@ def sweep(settings: Settings, store: Store, *, now: dt.datetime, tell: Tell = la
                 for more in step(settings, store, now):
                     done = done.plus(more)
                     tell(done)
+                    if has_to_end():
+                        return done
             except OSError as error:
                 ours = "Correct the owner of state.dir and of all below it."
                 raise OpsladderError(
@@ -97,7 +106,8 @@ def _prune_archives(settings: Settings, _: Store, now: dt.datetime) -> Iterator[
 
 
 def _archive(settings: Settings, store: Store, now: dt.datetime) -> Iterator[SweepSummary]:
-    measure_cycles(settings, store)
+    for _ in measure_cycles(settings, store):
+        yield SweepSummary()
     for written in archive_messages(settings, store, now=now):
         yield SweepSummary(archived_cycles=1, archived_bytes=written)
 

@@ -158,7 +158,8 @@ class Daemon:
             crew.start(request)
 
     async def _sweep(self, store: Store) -> None:
-        await asyncio.to_thread(sweep, self._settings, store, now=utc_now())
+        # The process ends only when this thread does, and the first sweep of many records takes long.
+        await asyncio.to_thread(sweep, self._settings, store, now=utc_now(), has_to_end=self._ending.is_set)
 
     async def _deliver(self, store: Store, *, at_once: bool = False) -> None:
         await asyncio.to_thread(deliver_due, store, self._settings, now=utc_now(), at_once=at_once)

@@ -369,6 +369,22 @@ def test_while_one_sweep_is_under_way_another_does_nothing(tmp_path: Path, in_sq
     assert sweep(settings, in_sqlite, now=NOON).archived_cycles == 1
 
 
+def test_a_sweep_that_has_to_end_does_so_after_the_next_cycle_and_another_goes_on(
+    tmp_path: Path, in_sqlite: Store
+) -> None:
+    for number in range(3):
+        ran(in_sqlite, A_WHILE_AGO, number=number)
+    settings = settings_at(tmp_path)
+    told: list[SweepSummary] = []
+
+    done = sweep(
+        settings, in_sqlite, now=NOON, tell=told.append, has_to_end=lambda: bool(told and told[-1].archived_cycles)
+    )
+
+    assert done.archived_cycles == 1
+    assert sweep(settings, in_sqlite, now=NOON).archived_cycles == 2
+
+
 def test_an_archive_that_cannot_be_written_costs_nothing(tmp_path: Path, in_sqlite: Store) -> None:
     session = ran(in_sqlite, A_WHILE_AGO)
     (tmp_path / "state").mkdir(exist_ok=True)

@@ -44,6 +44,16 @@ SWEEPS_OFTEN = """
 from supervisor.service import daemon
 daemon.SWEEP_SECONDS = 0.1
 """
+SWEEPS_LONG = f"""{SWEEPS_OFTEN}
+import itertools, pathlib, sys, time
+sweeping = sys.modules["supervisor.climb.sweep"]
+def much_to_do(settings, store, now):
+    for _ in itertools.count():
+        pathlib.Path("sweeping").touch()
+        time.sleep(0.01)
+        yield sweeping.SweepSummary()
+sweeping._expire = much_to_do
+"""
 # As when the directory that it was started in is gone.
 LOADS_ONCE = """
 from supervisor.cli import run
@@ -226,6 +236,15 @@ def test_it_sweeps_by_itself(tmp_path: Path, standin: Path) -> None:
     configure(place, SELDOM)
     with serving(place, prelude=SWEEPS_OFTEN, OPSLADDER_WEB__PORT="0") as service:
         until((place.state / "sweep.lock").exists, what="it has swept")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.done().exit_code == 0
+
+
+def test_a_sweep_with_much_to_do_does_not_keep_the_service_from_ending(tmp_path: Path, standin: Path) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, prelude=SWEEPS_LONG, OPSLADDER_WEB__PORT="0") as service:
+        until((place.root / "sweeping").exists, what="it sweeps")
         service.process.send_signal(signal.SIGTERM)
         assert service.done().exit_code == 0
 
