@@ -1,6 +1,7 @@
 """`opsladder init`: put files to start from into a directory. Writes files, never over existing ones."""
 
 import os
+import shlex
 from pathlib import Path
 
 from supervisor import shipped
@@ -28,11 +29,13 @@ def write_start(directory: Path, *, prompts: bool) -> None:
                 remedy="Name a directory of yours on a disk with room.",
             ) from error
         print(f"{done}  {target}")
+    # Fit for a shell: it is there to be copied.
+    config = shlex.quote(str(directory / "opsladder.toml"))
     print(
         "\nNext:\n"
         f"  1. Describe what there is to watch in {directory / 'environment.md'}.\n"
-        f"  2. opsladder doctor --config {directory / 'opsladder.toml'}\n"
-        f"  3. opsladder cycle --dry-run --config {directory / 'opsladder.toml'}"
+        f"  2. opsladder doctor --config {config}\n"
+        f"  3. opsladder cycle --dry-run --config {config}"
     )
 
 

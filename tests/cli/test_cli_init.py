@@ -30,6 +30,12 @@ def test_it_writes_here_when_no_directory_is_named(opsladder: CommandLine) -> No
     assert {file.name for file in opsladder.work.iterdir()} == set(FILES)
 
 
+def test_what_it_says_to_type_can_be_typed(opsladder: CommandLine) -> None:
+    done = opsladder.run("init", "our ops")
+
+    assert "2. opsladder doctor --config 'our ops/opsladder.toml'\n" in done.out
+
+
 def test_it_never_overwrites(opsladder: CommandLine) -> None:
     mine = opsladder.work / "opsladder.toml"
     mine.write_text("# mine\n")
