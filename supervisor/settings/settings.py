@@ -43,6 +43,8 @@ DATABASE_FILE = "opsladder.db"
 _SQLITE = "sqlite:///"
 
 _RULES_FILE = "rules.toml"
+# What an operator may have beside the configuration, and what decides over later runs.
+_OWN_FILES = (_RULES_FILE, "models.toml", "environment.md", "prompts")
 SHIPPED_SETS = frozenset({"read-only", "remedies", "repairs"})
 _UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
 
@@ -170,7 +172,8 @@ class Settings:
 
     def own_paths(self) -> tuple[str, ...]:
         """What belongs to the supervisor and is nothing to an agent, as real paths: its records and configuration."""
-        own = [self.state.dir, self.rules_file, *([self.source] if self.source else [])]
+        own = [self.state.dir, *self.prompt_dirs, *(self.base_dir / name for name in _OWN_FILES)]
+        own += [self.source] if self.source else []
         if self.database_url().startswith(_SQLITE):
             file = self.database_url().removeprefix(_SQLITE).partition("?")[0]
             own += [Path(file + part) for part in ("", "-wal", "-shm")]

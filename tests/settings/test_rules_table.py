@@ -130,8 +130,11 @@ def test_the_rules_are_read_once(load: Load, base: Path) -> None:
     assert settings.rules_for(1) is rules
 
 
-def test_the_rules_of_the_operator_are_off_limits_to_agents_also_before_they_exist(load: Load, base: Path) -> None:
-    assert str(base / "rules.toml") in load().own_paths()
+@pytest.mark.parametrize("name", ["rules.toml", "models.toml", "environment.md", "prompts"])
+def test_what_the_operator_wrote_is_off_limits_to_agents_also_before_it_exists(
+    load: Load, base: Path, name: str
+) -> None:
+    assert str(base / name) in load().own_paths()
 
 
 def test_the_sets_that_need_no_looking_into_are_those_that_are_shipped() -> None:
