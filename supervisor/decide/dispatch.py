@@ -19,6 +19,7 @@ HOUR = dt.timedelta(hours=1)
 # Longer than any attempt may take: who has not recorded an outcome by then is gone.
 LEASE = dt.timedelta(minutes=2)
 SHOWN_TOGETHER = 8
+_HELD_BACK = "held back: it got as many messages in an hour as it may"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +66,8 @@ def standing_of(delivery: Delivery) -> Standing:
     return Standing(
         reached=_as_times(kept["reached"]),
         missed=kept["missed"],
-        failed=kept.get("failed", {}),
-        again_at=_as_times(kept.get("again_at", {})),
+        failed=kept["failed"],
+        again_at=_as_times(kept["again_at"]),
     )
 
 
@@ -181,8 +182,8 @@ def settle(
 
 
 def _why_missed(before: Standing, key: str) -> str:
-    """Why a target has not got what it was not sent now."""
-    return before.missed[key] if key in before.failed else "held back: it got as many messages in an hour as it may"
+    """Why a target has not got what it was not sent now. One that was taken away for a while has no reason kept."""
+    return before.missed.get(key, _HELD_BACK) if key in before.failed else _HELD_BACK
 
 
 def wait_after(attempts: int) -> dt.timedelta | None:

@@ -189,6 +189,13 @@ def test_a_target_that_was_taken_away_is_not_waited_for() -> None:
     assert settle(delivery, (CHAT,), {}, now=NOON).status is DeliveryStatus.SENT
 
 
+def test_a_target_that_is_back_after_it_was_taken_away_waits_for_its_time() -> None:
+    away = Standing(missed={"chat": "refused"}, failed={"pager": 1}, again_at={"pager": NOON + MINUTE})
+    delivery = waiting(1, CRITICAL, attempts=2, error=away.as_text())
+    settled = settle(delivery, (CHAT, PAGER), {"chat": None}, now=NOON)
+    assert (settled.status, settled.next_try_at) == (DeliveryStatus.WAITING, NOON + MINUTE)
+
+
 def test_waits_grow_and_end_within_a_day() -> None:
     assert list(WAITS) == sorted(WAITS)
     assert [wait / MINUTE for wait in WAITS[:4]] == [1, 5, 15, 60]
