@@ -116,11 +116,11 @@ def test_a_running_session_is_followed_to_its_end(waiting: tuple[CommandLine, Pa
 
 
 def test_a_session_whose_supervisor_was_killed_is_not_followed_for_ever(tmp_path: Path, new_cli: Path) -> None:
-    scenario = scripts((bash("sleep 60"), report(False)))
-    with scripted_api(scenario, tiers=(1,)) as base_url:
+    scenario = scripts((bash("sleep 600"),), (report(False),))
+    with scripted_api(scenario, tiers=(1, 2)) as base_url:
         opsladder = command_line(tmp_path, base_url=base_url, OPSLADDER_CLAUDE__BIN=str(new_cli))
         with opsladder.started("cycle") as (supervisor, output):
-            until(lambda: b"sleep 60" in output.read_bytes())
+            until(lambda: b"sleep 600" in output.read_bytes())
             supervisor.kill()
             supervisor.wait()
         done = opsladder.run("session", "1", "--follow")
