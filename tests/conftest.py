@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -109,6 +110,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     # With xdist the children of the controlling process are its workers, and each of those looks for itself.
     if not config.getoption("numprocesses", None):
         found.extend(_end_surviving_children())
+    if not hasattr(config, "workeroutput"):
+        _clear_away_posts()
     if found and hasattr(config, "workeroutput"):
         config.workeroutput["leaks"] = found
     elif found and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -130,6 +133,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("processes left behind by the tests", red=True)
         for leak in leaks:
             terminalreporter.write_line(leak)
+
+
+def _clear_away_posts() -> None:
+    """What supervisors that tests killed have left, as the next cycle would after a while."""
+    from supervisor.guard.post import SHORT_PLACE, sweep_posts
+
+    sweep_posts([SHORT_PLACE], now=time.time() + 24 * 3600)
 
 
 def _end_surviving_children() -> list[str]:

@@ -23,8 +23,9 @@ _SECRET = "k"  # noqa: S105 - the name of a file
 _MOST_PATH_BYTES = 107
 _SECRET_BYTES = 32
 # Long after a supervisor that makes a directory has bound its socket in it: in between it records the run, and waits
-# for a store that is away, more than once.
+# for a store that is away, more than once. Long after it listens there.
 _STILL_BEING_MADE_SECONDS = 3600.0
+_STILL_BEING_BOUND_SECONDS = 60.0
 # Where a path is short on every machine.
 SHORT_PLACE = Path("/tmp")  # noqa: S108 - mkdtemp makes a directory in it that is ours alone
 
@@ -73,12 +74,12 @@ class Post:
         self.close()
 
 
-def sweep_posts(places: Sequence[Path]) -> list[Path]:
+def sweep_posts(places: Sequence[Path], *, now: float | None = None) -> list[Path]:
     """Remove what supervisors that were killed have left, and say what; one that still serves keeps its own."""
     removed = []
     for place in places:
         for left in place.glob(f"{_PREFIX}*"):
-            if _is_abandoned(left, time.time()):
+            if _is_abandoned(left, time.time() if now is None else now):
                 shutil.rmtree(left, ignore_errors=True)
                 removed.append(left)
     return removed
@@ -102,7 +103,8 @@ def _make_directory(places: Sequence[Path]) -> Path:
 def _is_abandoned(left: Path, now: float) -> bool:
     try:
         status = left.lstat()
-        young = now - status.st_mtime < _STILL_BEING_MADE_SECONDS
+        growing = _STILL_BEING_BOUND_SECONDS if (left / _SOCKET).exists() else _STILL_BEING_MADE_SECONDS
+        young = now - status.st_mtime < growing
         if status.st_uid != os.geteuid() or not left.is_dir() or left.is_symlink() or young:
             return False
         # A place such as /tmp is everybody's: only what is surely a post may go.

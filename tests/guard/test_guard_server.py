@@ -285,3 +285,15 @@ def test_a_post_whose_run_still_waits_for_the_store_is_not_swept(tmp_path: Path)
 
     assert sweep_posts([tmp_path]) == []
     assert waiting.secret_file.exists()
+
+
+@pytest.mark.parametrize(("bound", "stays"), [(True, 60), (False, 3600)], ids=["served once", "never served"])
+def test_how_long_what_was_left_stays(tmp_path: Path, bound: bool, stays: float) -> None:
+    left = Post.open([tmp_path])
+    if bound:
+        with sockets.socket(sockets.AF_UNIX) as socket:
+            socket.bind(str(left.socket))
+    made = left.directory.stat().st_mtime
+
+    assert sweep_posts([tmp_path], now=made + stays - 1) == []
+    assert sweep_posts([tmp_path], now=made + stays + 1) == [left.directory]
