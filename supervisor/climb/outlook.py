@@ -6,7 +6,7 @@ from supervisor.claude.transcript import transcript_on_disk
 from supervisor.climb.incident import FIRST_TIER, earlier_session
 from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.climb.spending import day_of
-from supervisor.decide.budget import Budget, extended
+from supervisor.decide.budget import Budget, at_least, extended
 from supervisor.decide.continuity import ContinuityPolicy, Surroundings
 from supervisor.decide.cut_off import left_no_trace
 from supervisor.decide.next_step import Policy
@@ -30,7 +30,7 @@ def policy_for(ladder: Ladder, request: CycleRequest, chain: Chain) -> Policy:
         today = day_of(ladder.clock())
         # A cycle that waits because of its budget goes on the next day by itself, with as much again.
         budget = extended(_budget(ladder), Budget(cycle_usd=_spent_before(chain, today)))
-        budget = _at_least(budget, chain.cycle.request.get(APPROVED), today)
+        budget = at_least(budget, _approved(chain, today))
     return Policy(
         tiers=len(settings.tiers),
         max_tier=min(request.max_tier, len(settings.tiers)),
@@ -64,19 +64,12 @@ def approval_of(ladder: Ladder, spent_usd: float | None) -> dict[str, object]:
     return {APPROVED: kept}
 
 
-def _at_least(budget: Budget, approved: object, today: dt.datetime) -> Budget:
-    """The limits, unless a person has approved higher ones before the cycle was cut off."""
-    if not isinstance(approved, dict):
-        return budget
-    same_day = approved.get("day") == today.isoformat()
-    return Budget(
-        cycle_usd=_higher(budget.cycle_usd, approved.get("cycle_usd")),
-        day_usd=_higher(budget.day_usd, approved.get("day_usd") if same_day else None),
-    )
-
-
-def _higher(limit: float | None, approved: object) -> float | None:
-    return max(limit, approved) if limit is not None and isinstance(approved, float | int) else limit
+def _approved(chain: Chain, today: dt.datetime) -> Budget:
+    """What a person approved before the cycle was cut off, of which the limit of a day holds on that day."""
+    kept = chain.cycle.request.get(APPROVED)
+    if not isinstance(kept, dict):
+        return Budget()
+    return Budget(cycle_usd=kept["cycle_usd"], day_usd=kept["day_usd"] if kept["day"] == today.isoformat() else None)
 
 
 def _spent_before(chain: Chain, day: dt.datetime) -> float:

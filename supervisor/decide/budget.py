@@ -1,6 +1,6 @@
 """Decide whether too much is spent. Pure. Called from decide.next_step before a run, and from climb during one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,19 @@ def extended(limits: Budget, spent: Budget) -> Budget:
         cycle_usd=_more(limits.cycle_usd, spent.cycle_usd),
         day_usd=_more(limits.day_usd, spent.day_usd),
     )
+
+
+def at_least(limits: Budget, approved: Budget) -> Budget:
+    """The limits, or what a person has approved where that is more. Where nothing is limited nothing is approved."""
+    return replace(
+        limits,
+        cycle_usd=_higher(limits.cycle_usd, approved.cycle_usd),
+        day_usd=_higher(limits.day_usd, approved.day_usd),
+    )
+
+
+def _higher(limit: float | None, approved: float | None) -> float | None:
+    return limit if limit is None or approved is None else max(limit, approved)
 
 
 def _more(limit: float | None, spent: float | None) -> float | None:

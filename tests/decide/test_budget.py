@@ -2,7 +2,7 @@
 
 import pytest
 
-from supervisor.decide.budget import Budget, extended, over_budget
+from supervisor.decide.budget import Budget, at_least, extended, over_budget
 
 LIMITS = Budget(run_usd=1.0, cycle_usd=2.0, day_usd=3.0)
 CASES = {
@@ -38,3 +38,17 @@ def test_approval_allows_as_much_again_and_no_more():
 
 def test_approval_makes_no_limit_where_there_was_none():
     assert extended(Budget(), Budget(cycle_usd=9.0)) == Budget()
+
+
+APPROVED = {
+    "nothing": (Budget(), LIMITS),
+    "more": (Budget(cycle_usd=5.0, day_usd=7.0), Budget(run_usd=1.0, cycle_usd=5.0, day_usd=7.0)),
+    "less_than_is_allowed_by_now": (Budget(cycle_usd=1.0, day_usd=1.0), LIMITS),
+    "only_for_the_cycle": (Budget(cycle_usd=5.0), Budget(run_usd=1.0, cycle_usd=5.0, day_usd=3.0)),
+}
+
+
+@pytest.mark.parametrize(("approved", "limits"), APPROVED.values(), ids=APPROVED.keys())
+def test_what_was_approved_holds_where_it_is_more(approved, limits):
+    assert at_least(LIMITS, approved) == limits
+    assert at_least(Budget(), approved) == Budget()
