@@ -12,6 +12,7 @@ from collections import Counter
 from types import TracebackType
 from typing import IO, Self
 
+from bench.pace import AT_ONCE, paced
 from supervisor.rehearsal.api import ScriptedApi
 from supervisor.rehearsal.scenario import Scenario, Script, ToolCall, Turn
 
@@ -40,10 +41,11 @@ CLIMB = Scenario(
 class ApiServer:
     """The API's process. ``with ApiServer() as server:`` ends it at the end of the block."""
 
+    def __init__(self, answer_seconds: float = AT_ONCE) -> None:
+        self._command = [sys.executable, "-m", "bench.api_server", str(answer_seconds)]
+
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.api_server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
     def __exit__(
@@ -68,15 +70,16 @@ def _open(pipe: IO[str] | None) -> IO[str]:
     return pipe
 
 
-async def _serve() -> None:
+async def _serve(answer_seconds: float) -> None:
+    climb = paced(CLIMB, answer_seconds)
     answered: Counter[str] = Counter()
     wanted = await asyncio.to_thread(sys.stdin.readline)
     while wanted:
-        async with ScriptedApi(CLIMB, fallback=(1, 2, 3)) as api:
+        async with ScriptedApi(climb, fallback=(1, 2, 3)) as api:
             print(json.dumps({"base_url": api.base_url, "answered_before": answered}), flush=True)
             wanted = await asyncio.to_thread(sys.stdin.readline)
             answered = Counter(f"tier {call.tier}" for call in api.calls if not call.side)
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    asyncio.run(_serve(float(sys.argv[1])))
