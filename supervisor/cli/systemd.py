@@ -6,14 +6,17 @@ from pathlib import Path
 
 from supervisor.durable import write_durably
 from supervisor.errors import OpsladderError
-from supervisor.service.units import SYSTEM_PLACE, USER_PLACE, hidden_from_the_service, units
+from supervisor.service.units import SYSTEM_PLACE, USER_PLACE, Unit, hidden_from_the_service, is_masked, units
 
 
 def install(*, user: bool, dry_run: bool) -> None:
     """Write the units, or show what would be written, and say what comes next."""
     command = _this_command()
     place = Path.home() / USER_PLACE if user else SYSTEM_PLACE
-    for unit in units(command, user=user):
+    manager = "systemctl --user" if user else "systemctl"
+    found = units(command, user=user)
+    _refuse_masked(place, found, manager)
+    for unit in found:
         path = place / unit.name
         if dry_run:
             print(f"# {path}\n{unit.text}")
@@ -27,12 +30,22 @@ def install(*, user: bool, dry_run: bool) -> None:
         print(f"{'written' if before is None else 'renewed'}    {path}")
     if dry_run:
         return
-    manager = "systemctl --user" if user else "systemctl"
     print(f"Next: `{manager} daemon-reload`, then `{manager} enable --now opsladder.service`,")
     print(f"or without a service `{manager} enable --now opsladder-cycle@SCHEDULE.timer opsladder-sweep.timer`.")
     print(f"Settings of your own belong into `{manager} edit opsladder`: these files are renewed with each install.")
     if not user and hidden_from_the_service(command):
         print(f"The service cannot see {command}: homes are hidden from it. Install opsladder in /opt, for example.")
+
+
+def _refuse_masked(place: Path, found: list[Unit], manager: str) -> None:
+    """Before anything is written: somebody decided that such a unit must not be started, and part of them is no use."""
+    masked = [unit.name for unit in found if is_masked(place / unit.name)]
+    if masked:
+        names = ", ".join(masked)
+        raise OpsladderError(
+            f"Masked in {place}, so nothing was installed: {names}.",
+            remedy=f"`{manager} unmask {' '.join(masked)}` lets them be installed.",
+        )
 
 
 def _this_command() -> Path:

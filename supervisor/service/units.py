@@ -1,6 +1,7 @@
 """The unit files that come with opsladder, fitted to this machine. Reads them. Used by cli to put them in place."""
 
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,18 @@ def units(command: Path, *, user: bool) -> list[Unit]:
         for file in sorted(shipped.SYSTEMD.iterdir())
         if file.suffix in (".service", ".timer")
     ]
+
+
+def is_masked(path: Path) -> bool:
+    """Whether a unit was masked: an administrator's word that it is not to be started, which is a link to /dev/null.
+
+    An empty file says the same to systemd.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISCHR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size == 0)
 
 
 def hidden_from_the_service(command: Path) -> bool:
