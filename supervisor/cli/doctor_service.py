@@ -20,7 +20,7 @@ from supervisor.notify import check_targets
 from supervisor.rehearsal.scenario import Scenario, Script, ToolCall, Turn
 from supervisor.rehearsal.stage import cued, stage
 from supervisor.service.triggers import ScheduleTimes, place_of
-from supervisor.service.units import SYSTEM_PLACE, units
+from supervisor.service.units import SYSTEM_PLACE, units_as_written
 from supervisor.settings import Settings
 from supervisor.store import open_store
 
@@ -78,7 +78,7 @@ def _units() -> Iterator[Finding]:
     installed = SYSTEM_PLACE / _SERVICE
     if not installed.exists():
         return
-    ours = {unit.name: unit.text for unit in units(_command_in(installed), user=False)}
+    ours = {unit.name: unit.text for unit in units_as_written(_command_in(installed), user=False)}
     if installed.read_text(encoding="utf-8", errors="replace") == ours[_SERVICE]:
         yield ok("units", f"{installed} is of this version")
     else:
@@ -90,12 +90,12 @@ def _units() -> Iterator[Finding]:
         )
 
 
-def _command_in(unit: Path) -> Path:
-    """The command that an installed unit starts, so that only the rest is compared."""
+def _command_in(unit: Path) -> str:
+    """The command that an installed unit starts, as it stands there, so that only the rest is compared."""
     for line in unit.read_text(encoding="utf-8", errors="replace").splitlines():
         if line.startswith("ExecStart="):
-            return Path(line.removeprefix("ExecStart=").split(" run ")[0])
-    return Path(os.devnull)
+            return line.removeprefix("ExecStart=").rpartition(" run ")[0]
+    return os.devnull
 
 
 def _times(settings: Settings, now: dt.datetime) -> Iterator[Finding]:

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from supervisor import shipped
+from supervisor.errors import OpsladderError
 
 SYSTEM_PLACE = Path("/etc/systemd/system")
 USER_PLACE = Path(".config/systemd/user")
 
 _COMMAND = "/usr/bin/env opsladder"
+# Systemd starts no program whose path has one of these, however it is written.
+_NOT_IN_PROGRAMS = re.compile(r"[\"'\\$\x00-\x1f\x7f]")
 _SYSTEM_CONFIG = "/etc/opsladder/opsladder.toml"
 # What a user's own manager can do without being root. It runs as that user, with that user's home and state.
 _FOR_USERS = frozenset(
@@ -33,11 +36,28 @@ class Unit:
 
 def units(command: Path, *, user: bool) -> list[Unit]:
     """Every unit, with the command where it really is."""
+    return units_as_written(_in_a_unit(command), user=user)
+
+
+def units_as_written(command: str, *, user: bool) -> list[Unit]:
+    """The same with the command as it stands in a unit already."""
     return [
         Unit(name=file.name, text=_fitted(file.read_text(encoding="utf-8"), command, user=user))
         for file in sorted(shipped.SYSTEMD.iterdir())
         if file.suffix in (".service", ".timer")
     ]
+
+
+def _in_a_unit(command: Path) -> str:
+    """How the beginning of a line ExecStart= is written that starts this program."""
+    text = str(command)
+    if _NOT_IN_PROGRAMS.search(text):
+        raise OpsladderError(
+            f"systemd cannot start {text!r}, because of a quote, backslash, dollar sign or line end in its path.",
+            remedy="Install opsladder in another directory, /opt/opsladder for example.",
+        )
+    escaped = text.replace("%", "%%")
+    return escaped if re.fullmatch(r"[\w./+@:,=~%-]+", escaped) else f'"{escaped}"'
 
 
 def is_masked(path: Path) -> bool:
@@ -57,8 +77,8 @@ def hidden_from_the_service(command: Path) -> bool:
     return command.parts[1:2] in (("home",), ("root",))
 
 
-def _fitted(text: str, command: Path, *, user: bool) -> str:
-    text = text.replace(_COMMAND, str(command))
+def _fitted(text: str, command: str, *, user: bool) -> str:
+    text = text.replace(_COMMAND, command)
     if not user:
         return text
     text = text.replace(_SYSTEM_CONFIG, "%E/opsladder/opsladder.toml")

@@ -84,15 +84,16 @@ def test_nobody_who_is_told_is_a_warning_and_somebody_is_not(tmp_path: Path) -> 
     assert found(told, "messages")[0].grade is Grade.OK
 
 
+@pytest.mark.parametrize("place", ["/opt/opsladder", "/opt/100% run it"], ids=["ordinary", "odd"])
 def test_installed_units_are_compared_with_those_of_this_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     monkeypatch.setattr(doctor_service, "SYSTEM_PLACE", tmp_path / "units")
     settings = settings_with(tmp_path, HOURLY)
     assert found(settings, "units") == []
 
     (tmp_path / "units").mkdir()
-    for unit in units(Path("/opt/opsladder/bin/opsladder"), user=False):
+    for unit in units(Path(place, "opsladder"), user=False):
         (tmp_path / "units" / unit.name).write_text(unit.text)
     [same] = found(settings, "units")
     assert same.grade is Grade.OK

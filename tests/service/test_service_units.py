@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from supervisor.errors import OpsladderError
 from supervisor.service.units import units
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,9 +25,9 @@ def analyze() -> str:
     return ANALYZE
 
 
-def placed(directory: Path, *, user: bool) -> list[Path]:
+def placed(directory: Path, *, user: bool, command: Path = COMMAND) -> list[Path]:
     directory.mkdir(exist_ok=True)
-    for unit in units(COMMAND, user=user):
+    for unit in units(command, user=user):
         (directory / unit.name).write_text(unit.text)
     return sorted(directory.iterdir())
 
@@ -65,3 +66,60 @@ def test_a_user_s_units_ask_for_nothing_that_only_root_can_give(tmp_path: Path) 
 def test_every_unit_says_in_its_first_line_what_it_is_for() -> None:
     for unit in units(COMMAND, user=False):
         assert unit.text.startswith("# ")
+
+
+ODD = {
+    "ordinary": "opt",
+    "blank": "a b",
+    "two blanks and an edge": " a  b ",
+    "per cent": "100%h%%i",
+    "semicolon": "a ; b",
+    "equals sign": "A=b c",
+    "hash": "# a",
+    "letters of others": "größe 長",
+}
+
+
+def told(program: Path) -> list[str]:
+    """What the stand-in was started with, itself first."""
+    return program.with_name("told").read_text().split("\0")[:-1]
+
+
+@pytest.fixture(params=ODD.values(), ids=ODD.keys())
+def oddly_placed(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A stand-in for opsladder, in a directory with such a name."""
+    program = tmp_path / request.param / "opsladder"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nprintf "%s\\0" "$0" "$@" > "$(dirname -- "$0")/told"\n')
+    program.chmod(0o700)
+    return program
+
+
+def read_by_systemd(analyze: str, unit: Path) -> list[str]:
+    """The arguments of ExecStart= as systemd has read them: in its own trace, quoted for a shell."""
+    env = {"PATH": os.environ["PATH"], "SYSTEMD_LOG_LEVEL": "debug"}
+    done = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    about = done.stdout[done.stdout.index(f"-> Unit {unit.name}:") :]
+    [line] = re.findall(r"-> ExecStart:\s+Command Line: (.*)", about)[:1]
+    words = subprocess.run(["bash", "-c", f'printf "%s\\0" {line}'], capture_output=True, text=True, check=True)
+    return words.stdout.split("\0")[:-1]
+
+
+@pytest.mark.parametrize("name", ["opsladder.service", "opsladder-sweep.service"])
+def test_the_command_is_started_wherever_it_is(analyze: str, tmp_path: Path, oddly_placed: Path, name: str) -> None:
+    placed(tmp_path / "units", user=False, command=oddly_placed)
+
+    program, *arguments = read_by_systemd(analyze, tmp_path / "units" / name)
+
+    subprocess.run([program, *arguments], check=True)
+    started, verb, *config = told(oddly_placed)
+    assert (started, verb in ("run", "sweep")) == (str(oddly_placed), True)
+    assert config == ["--config", "/etc/opsladder/opsladder.toml"]
+
+
+@pytest.mark.parametrize("odd", ['the "best"', "it's", "a\\b", "$HOME", "a\nb"])
+def test_a_place_from_which_systemd_starts_nothing_is_refused_with_a_remedy(odd: str) -> None:
+    with pytest.raises(OpsladderError, match="systemd cannot start") as refused:
+        units(Path("/opt", odd, "opsladder"), user=False)
+    assert "/opt/opsladder" in str(refused.value)
