@@ -5,7 +5,6 @@ it with ``open_store`` and get model dataclasses back.
 """
 
 from supervisor.store.archiving import ArchivedRow
-from supervisor.store.ledger import Totals
 from supervisor.store.records import CostBy, CostRow, CycleEnd, NewSession, Owner, SchemaState, SessionEnd
 from supervisor.store.retention import Kind
 from supervisor.store.schema import HEAD, check, upgrade
@@ -23,7 +22,6 @@ __all__ = [
     "SchemaState",
     "SessionEnd",
     "Store",
-    "Totals",
     "check",
     "open_store",
     "upgrade",

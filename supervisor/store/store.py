@@ -14,7 +14,6 @@ from supervisor.store.gauges import Gauges
 from supervisor.store.history import History
 from supervisor.store.incidents import Incidents
 from supervisor.store.kept_sessions import KeptSessions
-from supervisor.store.ledger import Ledger
 from supervisor.store.reads import Reads
 from supervisor.store.retention import Retention
 from supervisor.store.schema import open_database
@@ -36,7 +35,6 @@ class Store(
     Approvals,
     Switch,
     Deliveries,
-    Ledger,
     Tallies,
     Gauges,
     Firings,

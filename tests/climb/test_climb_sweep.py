@@ -133,7 +133,7 @@ def test_records_past_their_time_go_with_an_archive_of_all_and_totals_stay(
 ) -> None:
     gone = ran(store, LONG_AGO)
     child = ran(store, A_WHILE_AGO, number=2, parent=gone)
-    before = store.totals(), {by: store.cost(None, by) for by in CostBy}
+    before = store.tallies(), {by: store.cost(None, by) for by in CostBy}
     path = archive_path(tmp_path / "state", store.cycle(gone.cycle_id))
 
     done = sweep(settings_at(tmp_path, url), store, now=NOON)
@@ -143,7 +143,7 @@ def test_records_past_their_time_go_with_an_archive_of_all_and_totals_stay(
         store.cycle(gone.cycle_id)
     assert archived_texts(path) == [f"word {n} of 1" for n in range(3)]
     assert store.session(child.id).parent_session_id is None
-    assert (store.totals(), {by: store.cost(None, by) for by in CostBy}) == before
+    assert (store.tallies(), {by: store.cost(None, by) for by in CostBy}) == before
     assert store.spent_since(A_WHILE_AGO) == 0.25
 
 
@@ -503,7 +503,7 @@ def test_a_sweep_that_is_killed_anywhere_loses_nothing_and_the_next_completes_it
         old = ran(store, A_WHILE_AGO, number=2, parent=gone)
         for session in (gone, old):
             transcript(origin / "home", session)
-        said, totals = everything_said(origin, store), store.totals()
+        said, costs = everything_said(origin, store), store.cost(None, CostBy.DAY)
     assert len(said) == 250 + 3 + 2
     # Every other point: the next sweep goes through all that follow.
     for point in range(1, 100, 5):
@@ -517,7 +517,7 @@ def test_a_sweep_that_is_killed_anywhere_loses_nothing_and_the_next_completes_it
             assert everything_said(place, store) == said, f"after point {point}"
             assert [chain.cycle.id for chain in store.chains(9)] == [old.cycle_id]
             assert not store.has_messages(old.cycle_id)
-            assert store.totals() == totals
+            assert store.cost(None, CostBy.DAY) == costs
         shutil.rmtree(place)
         if ended == 0:
             break

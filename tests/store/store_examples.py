@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from supervisor.model.cycle import Cycle, EventKind, NewEvent, Trigger
 from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
 from supervisor.store import NewSession, Owner, SessionEnd, Store
+from supervisor.store.tallies import TallyName
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 OWNER = Owner(host="ops1", pid=4242, started=1772366400.25)
@@ -47,3 +48,8 @@ def end(store: Store, session: Session, status: SessionStatus = SessionStatus.CO
 
 def text_event(text: str, **fields: object) -> NewEvent:
     return NewEvent(kind=EventKind.TEXT, at=NOON, text=text, **fields)
+
+
+def tallied(store: Store, name: TallyName) -> dict[tuple[str, ...], float]:
+    """A tally's values by the values of its labels, in the order of the labels' names."""
+    return {tuple(t.labels[label] for label in sorted(t.labels)): t.value for t in store.tallies() if t.name is name}

@@ -1,6 +1,5 @@
 """The ledger says at any time what the records say, and goes on saying it when they are gone."""
 
-from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -10,12 +9,13 @@ from hypothesis import strategies as st
 from sqlalchemy import delete
 
 from supervisor.errors import Conflict
-from supervisor.model.cycle import CycleStatus, Trigger
+from supervisor.model.cycle import Cycle, CycleStatus, Trigger
 from supervisor.model.session import CostBasis, Session, SessionStatus, Tokens
-from supervisor.store import CostBy, CostRow, Store, Totals, open_store
+from supervisor.store import CostBy, CostRow, Store, open_store
 from supervisor.store.declared import declared_schema
+from supervisor.store.tallies import TallyName
 from tests.store.races import race
-from tests.store.store_examples import NOON, OWNER, add_session, begin, end, minutes
+from tests.store.store_examples import NOON, OWNER, add_session, begin, end, minutes, tallied
 
 ENDS = [
     SessionStatus.COMPLETED,
@@ -31,24 +31,38 @@ def over(store: Store, cycle_id: int, status: CycleStatus = CycleStatus.HEALTHY,
     store.finish_cycle(cycle_id, status=status, reason=None, detail=None, now=NOON + at)
 
 
-def ended(sessions: list[Session]) -> list[Session]:
-    return [session for session in sessions if session.ended_at is not None]
-
-
-def expected_totals(store: Store, first_ends: dict[int, SessionStatus]) -> Totals:
-    """What the totals have to be, added up from the records that are there."""
-    sessions: Counter[tuple[int, str, str]] = Counter()
-    cost: defaultdict[tuple[int, str], float] = defaultdict(float)
-    tokens: defaultdict[int, Tokens] = defaultdict(Tokens)
-    cycles: Counter[tuple[str, str]] = Counter()
+def added_up(store: Store, by: CostBy) -> list[CostRow]:
+    """What the costs have to be, added up from the records that are there."""
+    rows: dict[str, CostRow] = {}
     for chain in store.chains(1000):
-        if chain.cycle.status not in (CycleStatus.RUNNING, CycleStatus.PAUSED):
-            cycles[chain.cycle.schedule, chain.cycle.status] += 1
-        for session in ended(list(chain.sessions)):
-            sessions[session.tier, first_ends[session.id], session.continuity] += 1
-            cost[session.tier, session.model] += session.cost_usd or 0.0
-            tokens[session.tier] += session.tokens or Tokens()
-    return Totals(sessions=dict(sessions), cost_usd=dict(cost), tokens=dict(tokens), cycles=dict(cycles))
+        for session in chain.sessions:
+            row = rows.get(key := key_of(chain.cycle, session, by))
+            rows[key] = CostRow(
+                key=key,
+                sessions=1 + (row.sessions if row else 0),
+                cost_usd=sum_known(session.cost_usd, row and row.cost_usd),
+                unknown=int(session.cost_usd is None) + (row.unknown if row else 0),
+                estimated=int(session.cost_basis is CostBasis.ESTIMATED) + (row.estimated if row else 0),
+                tokens=(session.tokens or Tokens()) + (row.tokens if row else Tokens()),
+            )
+    return sorted(rows.values(), key=lambda row: row.key)
+
+
+def key_of(cycle: Cycle, session: Session, by: CostBy) -> str:
+    match by:
+        case CostBy.TIER:
+            return str(session.tier)
+        case CostBy.SCHEDULE:
+            return cycle.schedule
+        case CostBy.MODEL:
+            return session.model
+        case CostBy.DAY:
+            return f"{session.ended_at or session.created_at:%Y-%m-%d}"
+
+
+def sum_known(one: float | None, other: float | None) -> float | None:
+    known = [usd for usd in (one, other) if usd is not None]
+    return sum(known) if known else None
 
 
 @pytest.fixture
@@ -78,10 +92,9 @@ cycle_ends = st.sampled_from([CycleStatus.HEALTHY, CycleStatus.UNRESOLVED, Cycle
 
 @settings(max_examples=25)
 @given(work=st.lists(st.tuples(st.lists(session_ends, max_size=4), cycle_ends), min_size=1, max_size=4))
-def test_the_totals_are_the_sum_of_the_records_at_any_time(
+def test_the_costs_are_the_sum_of_the_records_at_any_time(
     fresh: Callable[[], Store], work: list[tuple[list[tuple[object, ...]], CycleStatus]]
 ) -> None:
-    first_ends: dict[int, SessionStatus] = {}
     with fresh() as store:
         for number, (sessions, status) in enumerate(work):
             cycle = begin(store, f"schedule-{number}", now=NOON + minutes(number))
@@ -90,27 +103,26 @@ def test_the_totals_are_the_sum_of_the_records_at_any_time(
                 at = NOON + timedelta(days=days)
                 basis = CostBasis.UNKNOWN if cost is None else CostBasis.ESTIMATED
                 end(store, session, how, ended_at=at, cost_usd=cost, cost_basis=basis, tokens=TOKENS)
-                first_ends[session.id] = how
                 if leaves and how in (SessionStatus.PAUSED, SessionStatus.INTERRUPTED, SessionStatus.TIMED_OUT):
                     store.leave(session.id, SessionStatus.EXPIRED, why="idle", now=at)
-                assert store.totals() == expected_totals(store, first_ends)
+                assert {by: store.cost(None, by) for by in CostBy} == {by: added_up(store, by) for by in CostBy}
             over(store, cycle.id, status)
             add_session(store, cycle)
-            assert store.totals() == expected_totals(store, first_ends)
+            assert {by: store.cost(None, by) for by in CostBy} == {by: added_up(store, by) for by in CostBy}
 
 
 def test_a_paused_cycle_is_counted_when_it_ends_and_once(store: Store) -> None:
     cycle = begin(store)
     over(store, cycle.id, CycleStatus.PAUSED)
-    assert store.totals().cycles == {}
+    assert tallied(store, TallyName.CYCLES) == {}
     store.reopen_cycle(cycle.id, owner=OWNER, now=NOON)
     over(store, cycle.id, CycleStatus.RESOLVED)
-    assert store.totals().cycles == {("default", "resolved"): 1}
+    assert tallied(store, TallyName.CYCLES) == {("default", "resolved"): 1}
 
 
 def test_a_skipped_firing_is_counted(store: Store) -> None:
     store.skip_cycle(schedule="night", trigger=Trigger.SCHEDULE, dry_run=False, reason="switch", detail="off", now=NOON)
-    assert store.totals().cycles == {("night", "skipped"): 1}
+    assert tallied(store, TallyName.CYCLES) == {("night", "skipped"): 1}
 
 
 def test_a_session_is_counted_with_the_status_it_ended_with_and_once(store: Store) -> None:
@@ -119,7 +131,8 @@ def test_a_session_is_counted_with_the_status_it_ended_with_and_once(store: Stor
     with pytest.raises(Conflict):
         end(store, session, SessionStatus.COMPLETED)
     store.leave(session.id, SessionStatus.COMPLETED, why="gone on", now=NOON)
-    assert store.totals().sessions == {(1, "paused", "fresh"): 1}
+    assert tallied(store, TallyName.SESSIONS) == {("fresh", "paused", "1"): 1}
+    assert [row.sessions for row in store.cost(None, CostBy.TIER)] == [1]
 
 
 def test_an_end_that_is_refused_is_not_counted(store: Store) -> None:
@@ -127,7 +140,7 @@ def test_an_end_that_is_refused_is_not_counted(store: Store) -> None:
     over(store, cycle.id)
     with pytest.raises(Conflict):
         over(store, cycle.id, CycleStatus.FAILED)
-    assert store.totals().cycles == {("default", "healthy"): 1}
+    assert tallied(store, TallyName.CYCLES) == {("default", "healthy"): 1}
 
 
 FINISH_MANY = """
@@ -161,9 +174,9 @@ def test_processes_that_end_sessions_at_once_count_each_once(url: str, store: St
     counted = race(FINISH_MANY, url, processes=2)
 
     assert sum(map(int, counted)) == 40
-    assert store.totals().sessions == {(1, "completed", "fresh"): 40}
-    assert store.totals().cost_usd == {(1, "haiku"): 10.0}
-    assert store.totals().tokens == {1: Tokens(input=200)}
+    assert tallied(store, TallyName.SESSIONS) == {("fresh", "completed", "1"): 40}
+    (row,) = store.cost(None, CostBy.MODEL)
+    assert (row.sessions, row.cost_usd, row.tokens) == (40, 10.0, Tokens(input=200))
 
 
 @pytest.fixture
@@ -217,18 +230,18 @@ def test_costs_of_whole_days_survive_pruning_and_a_pruned_day_counts_whole(
 
 
 def test_the_totals_are_the_same_after_pruning(two_days: Store) -> None:
-    before, costs = two_days.totals(), {by: two_days.cost(None, by) for by in CostBy}
+    before, costs = two_days.tallies(), {by: two_days.cost(None, by) for by in CostBy}
     prune_all(two_days)
-    assert two_days.totals() == before
+    assert two_days.tallies() == before
     assert {by: two_days.cost(None, by) for by in CostBy} == costs
 
 
-def test_what_has_not_ended_is_not_in_the_totals_but_in_the_costs(store: Store) -> None:
+def test_what_has_not_ended_is_not_counted_but_in_the_costs(store: Store) -> None:
     session = add_session(store, begin(store))
     store.activate_session(session.id, pid=1, pid_started=1.0, now=NOON)
     store.record_progress(
         session.id, messages=1, tools_executed=0, tokens=TOKENS, cost_usd=0.5, cost_basis=CostBasis.ESTIMATED, now=NOON
     )
-    assert store.totals() == Totals(sessions={}, cost_usd={}, tokens={}, cycles={})
+    assert store.tallies() == []
     (row,) = store.cost(NOON, CostBy.TIER)
     assert (row.cost_usd, row.estimated, row.tokens) == (0.5, 1, TOKENS)

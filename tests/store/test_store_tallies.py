@@ -1,6 +1,6 @@
 """What is counted for good: in the transaction that makes it true, once, and by several processes at a time."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -16,19 +16,14 @@ from supervisor.model.guarding import NewApproval
 from supervisor.model.outcome import Failure
 from supervisor.model.permission import Decision, ToolCall, Verdict
 from supervisor.model.session import ContinuityKind, CostBasis, Reason, Session, SessionStatus, Tokens
-from supervisor.store import SessionEnd, Store, Totals, open_store
+from supervisor.store import CostBy, CostRow, SessionEnd, Store, open_store
 from supervisor.store.declared import declared_schema
 from supervisor.store.tallies import DURATION_BOUNDS, Tally, TallyName
 from tests.store.explain import statements, whole_tables_read
 from tests.store.races import race
-from tests.store.store_examples import NOON, OWNER, add_session, begin, end, minutes
+from tests.store.store_examples import NOON, OWNER, add_session, begin, end, minutes, tallied
 
 TOKENS = Tokens(input=1, output=2, cache_read=3, cache_write=4)
-
-
-def tallied(store: Store, name: TallyName) -> dict[tuple[str, ...], float]:
-    """A tally's values by the values of its labels, in the order of the labels' names."""
-    return {tuple(t.labels[label] for label in sorted(t.labels)): t.value for t in store.tallies() if t.name is name}
 
 
 def over(store: Store, cycle: Cycle, status: CycleStatus = CycleStatus.HEALTHY, **fields: object) -> None:
@@ -229,7 +224,8 @@ def test_what_cannot_be_counted_has_not_happened(own_url: str, kind: str) -> Non
         assert store.session(session.id).status is SessionStatus.ACTIVE
         assert store.cycle(cycle.id).status is CycleStatus.RUNNING
         assert store.calls(session.id) == []
-        assert store.totals() == Totals(sessions={}, cost_usd={}, tokens={}, cycles={})
+        assert store.tallies() == []
+        assert [(row.sessions, row.unknown) for row in store.cost(None, CostBy.TIER)] == [(1, 1)]
 
 
 def test_tallies_outlive_the_records(store: Store) -> None:
@@ -242,17 +238,22 @@ def test_tallies_outlive_the_records(store: Store) -> None:
     assert store.tallies() == before != []
 
 
-def sums(store: Store) -> Totals:
-    """The tallies in the form of the ledger's totals."""
-    tokens: defaultdict[int, dict[str, int]] = defaultdict(dict)
+def tallied_costs(store: Store) -> list[CostRow]:
+    """What the tallies say of each tier, in the form in which costs are told."""
+    sessions: Counter[str] = Counter()
+    cost: Counter[str] = Counter()
+    tokens: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for (_, _, tier), count in tallied(store, TallyName.SESSIONS).items():
+        sessions[tier] += int(count)
+    for (_, tier), usd in tallied(store, TallyName.COST).items():
+        cost[tier] += usd
     for (kind, tier), count in tallied(store, TallyName.TOKENS).items():
-        tokens[int(tier)][kind] = int(count)
-    return Totals(
-        sessions={(int(tier), s, c): int(n) for (c, s, tier), n in tallied(store, TallyName.SESSIONS).items()},
-        cost_usd={(int(tier), model): usd for (model, tier), usd in tallied(store, TallyName.COST).items()},
-        tokens={tier: Tokens(**counts) for tier, counts in tokens.items()},
-        cycles={(schedule, status): int(n) for (schedule, status), n in tallied(store, TallyName.CYCLES).items()},
-    )
+        tokens[tier][kind] = int(count)
+    known = {"unknown": 0, "estimated": 0}
+    return [
+        CostRow(key=tier, sessions=sessions[tier], cost_usd=cost[tier], tokens=Tokens(**tokens[tier]), **known)
+        for tier in sorted(sessions)
+    ]
 
 
 @pytest.fixture
@@ -292,7 +293,7 @@ def test_the_tallies_say_what_the_ledger_adds_up_to(
                 known = {"cost_usd": cost, "cost_basis": CostBasis.REPORTED, "tokens": TOKENS, "ended_at": at}
                 end(store, add_session(store, cycle, tier=tier, model=model), how, **known)
             over(store, cycle, status)
-            assert sums(store) == store.totals()
+            assert tallied_costs(store) == store.cost(None, CostBy.TIER)
 
 
 def test_an_unknown_cost_adds_nothing(store: Store) -> None:

@@ -12,10 +12,20 @@ from supervisor.model.cycle import Cycle, CycleStatus, EventKind, NewEvent, Trig
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Action, Health, Level, Report, ReportedEvent, ServiceState
 from supervisor.model.session import CostBasis, ModelUsage, SessionStatus, Tokens, ToolCalls
-from supervisor.store import CycleEnd, SessionEnd, Store
+from supervisor.store import CostBy, CycleEnd, SessionEnd, Store
 from supervisor.store.tallies import TallyName
 from tests.store.races import race
-from tests.store.store_examples import NOON, OWNER, add_session, begin, end, minutes, new_session, text_event
+from tests.store.store_examples import (
+    NOON,
+    OWNER,
+    add_session,
+    begin,
+    end,
+    minutes,
+    new_session,
+    tallied,
+    text_event,
+)
 
 TOKENS = Tokens(input=12, output=340, cache_read=56_000, cache_write=7_800)
 
@@ -86,9 +96,8 @@ def test_several_sessions_end_at_once_and_all_of_them_count(store: Store) -> Non
         }
     )
     assert [(session.id, session.cost_usd) for session in ended] == list(cost.items())
-    assert store.totals().cost_usd == {(1, "haiku"): 0.25, (2, "haiku"): 1.0}
-    spent = {t.labels["tier"]: t.value for t in store.tallies() if t.name is TallyName.COST}
-    assert spent == {"1": 0.25, "2": 1.0}
+    assert [(row.key, row.cost_usd) for row in store.cost(None, CostBy.TIER)] == [("1", 0.25), ("2", 1.0)]
+    assert tallied(store, TallyName.COST) == {("haiku", "1"): 0.25, ("haiku", "2"): 1.0}
 
 
 def test_a_firing_is_claimed_once_even_after_its_cycle_ended(store: Store) -> None:
