@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 LONGEST_REST_SECONDS: Final = 30.0
 _STORE_RETRY_SECONDS: Final = 5.0
 _PUT_OFF: Final = timedelta(seconds=30)
+# Told to everybody who asks whether the service is ready, so without the place that the log names.
+_WAITS: Final = "The scheduler waits for the records."
 
 Rest = Callable[[asyncio.Event, float], Awaitable[None]]
 _Mark = tuple[datetime, int, str]
@@ -161,7 +163,7 @@ class Scheduler:
         except StoreUnavailable as error:
             if self.problem is None:
                 logger.warning("The scheduler waits for the store", extra={"why": error.message})
-            self.problem = error.message
+            self.problem = _WAITS
         else:
             self.problem = None
         self.looked_at = time.monotonic()

@@ -74,7 +74,8 @@ def test_a_schema_that_is_not_up_to_date_is_a_reason_not_to_be_ready(
     take_away(store, settings)
     answer = web.get("/readyz")
     assert (answer.status, answer.document["switch"]) == (503, None)
-    assert "has not been set up yet" in answer.document["reasons"][0]
+    [reason] = answer.document["reasons"]
+    assert reason.startswith("The records are not of the schema that this version needs")
 
 
 def test_metrics_come_in_the_text_format_of_prometheus(web: Served) -> None:
@@ -114,9 +115,37 @@ def test_without_its_store_metrics_are_refused_with_a_sentence_and_come_again_wi
     take_away(store, settings)
     gone = web.get("/metrics")
     assert gone.status == 503
-    assert gone.text.startswith(f"The SQLite database {settings.state.dir}/opsladder.db cannot be used")
+    assert gone.text == "The records cannot be reached; the log says why.\n"
     open_store(settings.database_url()).close()
     assert web.get("/metrics").status == 200
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/readyz"])
+def test_where_the_records_are_is_for_the_log_and_said_there_once_each_time(
+    web: Served, store: Store, settings: Settings, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    for _ in range(2):
+        take_away(store, settings)
+        answers = [web.get(path), web.get(path)]
+        assert [(a.status, str(settings.state.dir) in a.text, "opsladder.db" in a.text) for a in answers] == [
+            (503, False, False)
+        ] * 2
+        open_store(settings.database_url()).close()
+        assert web.get(path).status == 200
+    logged = [record.why for record in caplog.records if record.name == "supervisor.web.app"]
+    assert [f"{settings.state.dir}/opsladder.db" in why for why in logged] == [True, True]
+
+
+def test_a_server_that_is_away_is_not_named_either(
+    tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = settings_in(tmp_path, OPSLADDER_STATE__DATABASE_URL="postgresql://ops:hunter2@127.0.0.1:9/shop")
+    with served(make_app(service(store, away))) as web:
+        answer = web.get("/readyz")
+    assert (answer.status, answer.document["reasons"]) == (503, ["The records cannot be reached; the log says why."])
+    [logged] = [record for record in caplog.records if record.name == "supervisor.web.app"]
+    assert "shop at 127.0.0.1:9" in logged.why
+    assert "hunter2" not in logged.why
 
 
 @pytest.mark.postgres
