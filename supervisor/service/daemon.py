@@ -44,8 +44,12 @@ _STATUS_SECONDS = 10.0
 _LOCK_FILE = "run.lock"
 # A scheduler that has not looked at the clock for this long is stuck, and no sign of life is given for it.
 _STUCK_SECONDS = 120.0
-# While it drains, the service asks for so much more time, again and again.
+# While it takes over what was left, and while it drains, the service asks for so much more time, again and again.
 _EXTENSION_SECONDS = 30.0
+# For the first recovery no longer than this. A thousand cycles take seconds; minutes it takes where CLIs do not want to
+# end, streams are huge or the store is slow. What takes longer hangs, and the service manager has to make an end. Where
+# it did not, nothing is lost: what is settled by then is on record, and the next start goes on with the rest.
+_RECOVERY_SECONDS = 600.0
 # No cycle takes longer to end once it is interrupted; of one that does, the service manager has to make an end.
 _ENDING_SECONDS = 180.0
 _PAUSED_LOOKED_AT = 1000
@@ -78,7 +82,9 @@ class Daemon:
                 account = Account(scheduler, store, lambda: self._settings)
                 crew = Crew(group, lambda: self._outfit(store), account, limit=self._settings.service.max_running)
                 # Before anything is fired: what the last service left is taken over.
+                asking = group.create_task(self._ask_for_time(), name="time to recover")
                 await _attempt(lambda: self._tend(store, crew))
+                asking.cancel()
                 loops = [
                     group.create_task(scheduler.run(), name="scheduler"),
                     group.create_task(self._fire(scheduler, account, crew), name="firings"),
@@ -163,6 +169,15 @@ class Daemon:
 
     async def _deliver(self, store: Store, *, at_once: bool = False) -> None:
         await asyncio.to_thread(deliver_due, store, self._settings, now=utc_now(), at_once=at_once)
+
+    async def _ask_for_time(self) -> None:
+        """Ask for more time to start, within reason. Not once it is to end: the time to stop would be extended."""
+        deadline = time.monotonic() + _RECOVERY_SECONDS
+        while True:
+            self._systemd.status("Taking over what the last service left.")
+            if time.monotonic() < deadline and not self._ending.is_set():
+                self._systemd.extend(_EXTENSION_SECONDS)
+            await asyncio.sleep(_EXTENSION_SECONDS / 3)
 
     async def _live(self, scheduler: Scheduler, crew: Crew) -> None:
         """Give signs of life, from the loop that does the work: when it is stuck, they stop."""

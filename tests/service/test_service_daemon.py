@@ -40,6 +40,19 @@ async def never_ends(ladder, request, *, stop):
 crew.run_cycle = never_ends
 daemon._ENDING_SECONDS = 0.5
 """
+RECOVERS_LONG = """
+import asyncio, pathlib
+from supervisor.service import daemon
+async def takes_long(ladder, *, left):
+    pathlib.Path("recovering").touch()
+    while not pathlib.Path("go").exists():
+        await asyncio.sleep(0.01)
+daemon.recover = takes_long
+daemon._EXTENSION_SECONDS = 0.3
+"""
+HANGS_IN_RECOVERY = f"""{RECOVERS_LONG}
+daemon._RECOVERY_SECONDS = 0.5
+"""
 SWEEPS_OFTEN = """
 from supervisor.service import daemon
 daemon.SWEEP_SECONDS = 0.1
@@ -229,6 +242,57 @@ def test_a_schedule_goes_on_after_a_cycle_failed_in_a_way_nobody_thought_of(
     assert "Too many open files" in done.err
     assert statuses(place)[:2] == became
     place.assert_nothing_left()
+
+
+def asked_for_time(manager: Manager) -> int:
+    manager.heard("")
+    return sum(said.startswith("EXTEND_TIMEOUT_USEC=") for said in manager.said)
+
+
+def statuses_since(manager: Manager, line: str) -> int:
+    return sum(said.startswith("STATUS=") for said in manager.since(line))
+
+
+def test_while_it_takes_over_what_was_left_more_time_to_start_is_asked_for(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, manager, prelude=RECOVERS_LONG, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: asked_for_time(manager) >= 3, what="more time is asked for again and again")
+        assert not manager.heard("READY=1")
+        (place.root / "go").touch()
+        until(lambda: manager.heard("READY=1"), what="it is ready")
+        until(lambda: statuses_since(manager, "READY=1") >= 2, what="it serves")
+        assert not any(said.startswith("EXTEND_") for said in manager.since("READY=1"))
+        service.process.send_signal(signal.SIGTERM)
+        assert service.done().exit_code == 0
+
+
+def test_for_a_recovery_that_hangs_no_more_time_is_asked_for_in_the_end(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, manager, prelude=HANGS_IN_RECOVERY, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: asked_for_time(manager) >= 1, what="more time is asked for")
+        # Otherwise it is asked for each time it is said how things are.
+        until(lambda: statuses_since(manager, "EXTEND_") >= 3, what="silence")
+        service.process.kill()
+        service.done()
+
+
+def test_a_service_that_is_to_end_before_it_was_ready_asks_for_no_time_to_stop(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, manager, prelude=RECOVERS_LONG, OPSLADDER_WEB__PORT="0") as service:
+        until((place.root / "recovering").exists, what="it recovers")
+        service.process.send_signal(signal.SIGTERM)
+        until(lambda: statuses_since(manager, "EXTEND_") >= 3, what="silence")
+        (place.root / "go").touch()
+        assert service.done().exit_code == 0
 
 
 def test_it_sweeps_by_itself(tmp_path: Path, standin: Path) -> None:
