@@ -10,6 +10,7 @@ import logging
 from pathlib import Path
 
 from supervisor.climb.ladder import Ladder
+from supervisor.decide.health import found_in
 from supervisor.durable import write_durably
 from supervisor.model.cycle import Chain, EventKind, NewEvent
 from supervisor.model.document import timestamp
@@ -23,12 +24,10 @@ SCHEMA = "opsladder.cooldowns/1"
 
 
 def record_health(ladder: Ladder, chain: Chain) -> None:
-    """Keep the last report's word on each service; two healthy cycles in a row end its cooldowns."""
-    report = next((s.report for s in reversed(chain.sessions) if s.report is not None), None)
-    if report is None:
-        return
+    """Keep the cycle's word on each service; two healthy cycles in a row end its cooldowns."""
+    found = found_in(s.report for s in chain.sessions if s.report is not None)
     now = ladder.clock()
-    cleared = ladder.store.record_health(chain.cycle.id, {s.name.lower(): s.status for s in report.services}, now)
+    cleared = ladder.store.record_health(chain.cycle.id, found, now)
     if cleared:
         text = f"Healthy twice in a row, so out of cooldown: {', '.join(cleared)}."
         ladder.store.append_events(chain.cycle.id, [NewEvent(kind=EventKind.DECISION, at=now, text=text)])

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import RowMapping, select, update
 
+from supervisor.decide.health import Found
 from supervisor.model.guarding import ServiceRecord
 from supervisor.model.permission import ServiceAction
 from supervisor.model.report import Health
@@ -24,13 +25,13 @@ class Services:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record_health(self, cycle: int, services: Mapping[str, Health], now: datetime) -> tuple[str, ...]:
+    def record_health(self, cycle: int, services: Mapping[str, Found], now: datetime) -> tuple[str, ...]:
         """Keep what a cycle found. Two healthy cycles in a row clear a service's cooldowns: returns those cleared.
 
         What a cycle says once more, after a later one, or after an action of its own can end a streak, but never
         lengthen it.
         """
-        found = {storable(name): status for name, status in services.items()}
+        found = {storable(name): one for name, one in services.items()}
         if not found:
             return ()
         with self._database.writing() as connection:
@@ -54,15 +55,15 @@ class Services:
         return [_service_of(row, limits, found) for row in rows]
 
 
-def _after(row: RowMapping, cycle: int, status: Health, now: datetime) -> Values:
+def _after(row: RowMapping, cycle: int, found: Found, now: datetime) -> Values:
     """The columns of a service after a cycle has reported it."""
     last: int | None = row["last_cycle"]
     is_news = last is None or cycle > last
-    streak = row["healthy_streak"] + is_news if status is Health.HEALTHY else 0
+    streak = row["healthy_streak"] + is_news if found.well_throughout else 0
     return {
-        "status": status,
+        "status": found.status,
         "healthy_streak": streak,
-        "since": row["since"] if row["status"] == status else now,
+        "since": row["since"] if row["status"] == found.status else now,
         "last_cycle": cycle if is_news else last,
     }
 

@@ -424,3 +424,17 @@ def test_two_healthy_cycles_in_a_row_end_a_cooldown(tmp_path, new_cli):
 
     last = play(tmp_path, new_cli, FINE, config=REPAIRS)
     assert last.store.cooldowns(last.settings.cooldown_limits()) == []
+
+
+def test_a_cycle_that_had_to_repair_is_no_healthy_one_and_leaves_the_cooldown(tmp_path, new_cli):
+    def cycle(*repair: Turn) -> Climbed:
+        tiers = ((report(True),), (*repair, FINE))
+        return asyncio.run(climb(tmp_path, new_cli, scripts(*tiers)))
+
+    for _ in range(2):
+        assert [verdict for verdict, _ in verdicts(cycle(bash("systemctl restart web")))] == ["allow"]
+    for _ in range(3):
+        again = cycle(bash("systemctl restart web"))
+        assert verdicts(again) == [("deny", "cooldown")]
+        assert again.chain.cycle.status is CycleStatus.RESOLVED
+    assert [use.used for use in again.store.cooldowns(again.settings.cooldown_limits())] == [2]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from supervisor.decide.health import Found
 from supervisor.errors import StoreError
 from supervisor.model.guarding import NewApproval
 from supervisor.model.permission import Decision, ToolCall, Verdict
@@ -22,6 +23,10 @@ from tests.store.ledger import LIMITS, restart
 from tests.store.store_examples import NOON, add_session, begin
 
 CALL = ToolCall(tool_use_id="toolu_1", tool="Bash", input={})
+FOUND = {
+    "web": Found(status=Health.HEALTHY, well_throughout=True),
+    "db": Found(status=Health.DOWN, well_throughout=False),
+}
 ALLOWED = Decision(verdict=Verdict.ALLOW, rule="r", sentence="s")
 QUESTION = NewApproval(
     session_id=1,
@@ -49,7 +54,7 @@ ALL: dict[str, Callable[[Store], object]] = {
         actions=restart("web", "db"), limits=LIMITS, session=1, tool_use_id="toolu_1"
     ),
     "cooldowns": lambda store: store.cooldowns(LIMITS),
-    "record_health": lambda store: store.record_health(1, {"web": Health.HEALTHY, "db": Health.DOWN}, NOON),
+    "record_health": lambda store: store.record_health(1, FOUND, NOON),
     "services": lambda store: store.services(LIMITS),
     "request_approval": lambda store: [store.request_approval(QUESTION) for _ in range(2)],
     "approval": lambda store: store.approval(1),
