@@ -29,6 +29,7 @@ _COMMAND_LIMIT = 1_000
 _MOST_RESULTS = 200
 _FEW_ACTIONS = 10
 _NO_RESULT = "(no result was seen: its outcome is unknown)"
+_NOT_RUN = "(it waited for a person's approval and has not run)"
 
 Mask = Callable[[str], str]
 
@@ -47,7 +48,7 @@ def build(
 ) -> Handoff:
     """The handoff from the last record of ``line``, which runs from the root of the work to the record handed off.
 
-    ``calls`` are what the guard let through: what the stream lost may be known from there. ``cycle_id`` is the cycle
+    ``calls`` are what the guard decided on: what the stream lost may be known from there. ``cycle_id`` is the cycle
     that it is for, where that is not the cycle it comes from.
 
     Masked as if the records were not: they can be older than a secret's name in the configuration.
@@ -68,7 +69,7 @@ def build(
         escalation_reason=mask(newest.escalation_reason) if newest else "",
         services_affected=tuple(mask(name) for name in newest.affected) if newest else (),
         check_results=_services(newest, mask) if newest else (),
-        commands_run=(*_commands(events, tiers, mask), *_unseen(calls, events, tiers, mask)),
+        commands_run=(*_commands(events, calls, tiers, mask), *_unseen(calls, events, tiers, mask)),
         investigation_findings=_findings(line, events, tiers, mask),
         remediation_attempted=tuple(
             replace(action, service=mask(action.service), command=mask(action.command))
@@ -160,7 +161,11 @@ def _services(report: Report, mask: Mask) -> tuple[ServiceState, ...]:
     return tuple(replace(s, name=mask(s.name), detail=mask(s.detail)) for s in report.services)
 
 
-def _commands(events: Sequence[Event], tiers: Mapping[int, int], mask: Mask) -> tuple[Check, ...]:
+def _commands(
+    events: Sequence[Event], calls: Sequence[RecordedCall], tiers: Mapping[int, int], mask: Mask
+) -> tuple[Check, ...]:
+    deferred = {call.tool_use_id for call in calls if call.verdict is Verdict.DEFER}
+    let_through = {call.tool_use_id for call in calls if call.verdict is Verdict.ALLOW}
     results = {
         str(e.data.get("tool_use_id")): e for e in events if e.kind is EventKind.TOOL_RESULT and e.session_id in tiers
     }
@@ -169,7 +174,9 @@ def _commands(events: Sequence[Event], tiers: Mapping[int, int], mask: Mask) -> 
         tier = tiers.get(event.session_id) if event.session_id is not None else None
         if event.kind is not EventKind.TOOL_USE or tier is None:
             continue
-        result = results.get(str(event.data.get("tool_use_id")))
+        tool_use_id = str(event.data.get("tool_use_id"))
+        result = results.get(tool_use_id)
+        without_result = _NOT_RUN if tool_use_id in deferred - let_through else _NO_RESULT
         tool = str(event.data.get("name"))
         # An earlier look at the same thing is stale: only the newest answer travels.
         newest.pop((tool, event.text), None)
@@ -177,7 +184,7 @@ def _commands(events: Sequence[Event], tiers: Mapping[int, int], mask: Mask) -> 
             tier=tier,
             tool=tool,
             command=_short(mask(event.text), _COMMAND_LIMIT),
-            output=_short(mask(result.text), _OUTPUT_LIMIT) if result else _NO_RESULT,
+            output=_short(mask(result.text), _OUTPUT_LIMIT) if result else without_result,
             failed=result is None or bool(result.data.get("is_error")),
         )
     return tuple(newest.values())

@@ -22,7 +22,8 @@ class Briefing:
     """Everything a tier's template may use.
 
     ``cooling`` says of each service how much of its cooldowns is used up, ``handoff`` is JSON text, ``lost`` says why a
-    session was not resumed, ``unfinished`` are calls that were cut off: how they ended is not known.
+    session was not resumed, ``unfinished`` are calls that were cut off: how they ended is not known. ``waited`` says
+    what became of a call that waited for a person.
     """
 
     tier: int
@@ -36,6 +37,7 @@ class Briefing:
     handoff: str = ""
     lost: str = ""
     unfinished: Sequence[str] = ()
+    waited: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ def for_cycle(request: CycleRequest, cycle: Cycle) -> CycleRequest:
         max_tier=cycle.max_tier or request.max_tier,
         start_tier=start_tier if isinstance(start_tier, int) else request.start_tier,
         instructions=str(asked.get("instructions") or ""),
-        force_fresh=request.force_fresh or bool(asked.get("force_fresh")),
+        began_fresh=bool(asked.get("force_fresh")),
         retry_of=retry_of if isinstance(retry_of, int) else None,
     )
 

@@ -39,13 +39,15 @@ def brief(
     handoff: str,
     cooling: Sequence[str],
     unfinished: Sequence[str] = (),
+    waited: str = "",
     same_tier: bool = False,
     since: Delta | None = None,
 ) -> str:
     """The prompt for one run: short when it resumes, the tier's full prompt when it does not.
 
-    ``unfinished`` are the calls of which it is not known how they ended; ``same_tier`` when it was this tier's own
-    conversation; ``since`` what became of an incident that it met in an earlier cycle.
+    ``unfinished`` are the calls of which it is not known how they ended, ``waited`` tells of one that a person was
+    asked about; ``same_tier`` when it was this tier's own conversation; ``since`` what became of an incident that it
+    met in an earlier cycle.
     """
     settings = ladder.settings
     tier = settings.tiers[step.tier - 1]
@@ -65,6 +67,7 @@ def brief(
         handoff=handoff,
         lost=LOST.get(step.continuity.reason, ""),
         unfinished=unfinished,
+        waited=waited,
     )
     if resumes and step.continuity.reason in _GOES_ON:
         return ladder.prompts.again(briefing, why=_GOES_ON[step.continuity.reason])

@@ -10,6 +10,7 @@ import logging
 from dataclasses import replace
 
 from supervisor import handoff as handoffs
+from supervisor.climb.answered import for_people, for_the_model, lost_answer
 from supervisor.climb.begin import begin, for_cycle
 from supervisor.climb.brief import brief
 from supervisor.climb.close import close, finish, interrupted, stopped
@@ -32,6 +33,7 @@ from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEven
 from supervisor.model.outcome import Ended
 from supervisor.model.permission import Verdict
 from supervisor.model.progress import CycleEnded, CycleStarted, Notice, TierDecided
+from supervisor.model.report import Level
 from supervisor.model.session import ContinuityKind, Reason, Session, SessionStatus
 from supervisor.model.step import Finish, RunTier, Step
 from supervisor.prompts import Delta
@@ -93,6 +95,11 @@ async def _climb(
             cooling = in_words(await insist(patience, show_cooldowns, ladder, cycle.id))
             parent = await insist(patience, _record, ladder, step.continuity.parent)
             unfinished = await insist(patience, _unfinished, ladder, parent)
+            asked = await insist(patience, lost_answer, ladder, step, parent)
+            if (untold := for_people(asked, step)) is not None:
+                notice = NewEvent(kind=EventKind.NOTICE, at=now, level=Level.WARNING, text=untold)
+                await insist(patience, store.append_events, cycle.id, [notice])
+                ladder.watch(Notice(text=untold))
             try:
                 text = await insist(patience, _hand_off, ladder, cycle, step, cooling, now)
             except (HandoffInvalid, OSError) as error:
@@ -104,6 +111,7 @@ async def _climb(
                 handoff=text,
                 cooling=cooling,
                 unfinished=unfinished,
+                waited=for_the_model(asked),
                 same_tier=parent is not None and parent.tier == step.tier,
                 since=await insist(patience, _since, ladder, step, parent),
             )

@@ -60,6 +60,7 @@ class CycleRequest:
     """One cycle as someone asked for it.
 
     ``paused_cycle`` is one to go on with, instead of beginning another; ``retry_of`` a session record to do again.
+    ``began_fresh`` is what was asked for when a cycle began that goes on now.
     """
 
     schedule: str
@@ -69,6 +70,7 @@ class CycleRequest:
     start_tier: int = 1
     instructions: str = ""
     force_fresh: bool = False
+    began_fresh: bool = False
     approve_budget: bool = False
     paused_cycle: int | None = None
     retry_of: int | None = None

@@ -11,7 +11,7 @@ from supervisor.decide.continuity import ContinuityPolicy, Surroundings
 from supervisor.decide.cut_off import left_no_trace
 from supervisor.decide.next_step import Policy
 from supervisor.model.cycle import Chain, EventKind
-from supervisor.model.guarding import ApprovalStatus
+from supervisor.model.guarding import Approval
 from supervisor.model.outcome import Failure
 from supervisor.model.session import Reason, Session
 
@@ -81,6 +81,7 @@ def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroun
     """Look at everything outside the chain that the next decision depends on. Reads disk and store."""
     settings, store = ladder.settings, ladder.store
     earlier, occasion = _earlier(ladder, request, chain)
+    questions = _questions(ladder, chain)
     looked_at = [*chain.sessions, *([earlier] if earlier else [])]
     ids = [s.session_id for s in looked_at if s.session_id]
     found = {session_id: transcript_on_disk(settings.agent_env, session_id) for session_id in ids}
@@ -93,9 +94,11 @@ def surroundings(ladder: Ladder, request: CycleRequest, chain: Chain) -> Surroun
         },
         transcripts={session_id: there for session_id, there in found.items() if there is not None},
         force_fresh=request.force_fresh,
+        began_fresh=request.began_fresh,
         spent_today_usd=store.spent_since(day_of(ladder.clock())) if settings.budget.per_day_usd is not None else 0.0,
         switch=store.switch(),
-        approvals=_answers(ladder, chain),
+        approvals={record: asked.status for record, asked in questions.items()},
+        answered_at={record: asked.decided_at or asked.expires_at for record, asked in questions.items()},
         usage_limit_resets_at=_resets_at(ladder, chain),
         earlier=earlier,
         occasion=occasion,
@@ -120,10 +123,10 @@ def _earlier(ladder: Ladder, request: CycleRequest, chain: Chain) -> tuple[Sessi
     return next((s for s in reversed(line) if not left_no_trace(s)), line[-1]), Reason.OPERATOR_RETRY
 
 
-def _answers(ladder: Ladder, chain: Chain) -> dict[int, ApprovalStatus]:
-    """How the questions stand that records of this chain put before a person."""
+def _questions(ladder: Ladder, chain: Chain) -> dict[int, Approval]:
+    """The questions that records of this chain put before a person."""
     asked = {s.id: ladder.store.approval_of_session(s.id) for s in chain.sessions if s.failure is Failure.APPROVAL}
-    return {record: approval.status for record, approval in asked.items() if approval}
+    return {record: approval for record, approval in asked.items() if approval}
 
 
 def _resets_at(ladder: Ladder, chain: Chain) -> dt.datetime | None:

@@ -16,6 +16,8 @@ from supervisor.model.session import ContinuityKind, Reason, Session, SessionSta
 from supervisor.model.step import Continuity
 
 REJECTIONS_THAT_POISON = 2
+# What a person has decided can only be carried out in the conversation that asked.
+_ANSWERED = frozenset({Reason.APPROVED, Reason.DENIED})
 
 OCCASIONS = frozenset(
     {
@@ -48,8 +50,9 @@ class Surroundings:
 
     ``transcripts`` says of a CLI session id whether its transcript is on disk and whole; an id that is not in it could
     not be checked. ``windows`` are by tier. ``approvals`` is how the question stands that a record of the chain put
-    before a person. ``earlier`` is the record of another cycle that the first run continues, on ``occasion``;
-    ``others`` have continued it before.
+    before a person, ``answered_at`` since when. ``force_fresh`` was asked for now, ``began_fresh`` when the cycle
+    began. ``earlier`` is the record of another cycle that the first run continues, on ``occasion``; ``others`` have
+    continued it before.
     """
 
     runtime: Runtime
@@ -57,9 +60,11 @@ class Surroundings:
     windows: Mapping[int, int | None]
     transcripts: Mapping[str, bool] = field(default_factory=dict)
     force_fresh: bool = False
+    began_fresh: bool = False
     spent_today_usd: float = 0.0
     switch: SwitchState = field(default_factory=lambda: SwitchState(paused=False))
     approvals: Mapping[int, ApprovalStatus] = field(default_factory=dict)
+    answered_at: Mapping[int, dt.datetime] = field(default_factory=dict)
     usage_limit_resets_at: dt.datetime | None = None
     earlier: Session | None = None
     others: tuple[Session, ...] = ()
@@ -78,10 +83,11 @@ def continuity(
 ) -> Continuity:
     """How the run of ``tier`` gets the context of ``previous``, which some of ``others`` may have resumed before."""
     if previous is None:
-        reason = Reason.FORCED_FRESH if around.force_fresh and occasion is not Reason.FIRST_TIER else occasion
+        forced = (around.force_fresh or around.began_fresh) and occasion is not Reason.FIRST_TIER
+        reason = Reason.FORCED_FRESH if forced else occasion
         return Continuity(kind=ContinuityKind.FRESH, reason=reason)
     limit = around.windows.get(tier)
-    refusal = _refusal(previous, others, limit, policy, around, now)
+    refusal = _refusal(previous, others, limit, occasion, policy, around, now)
     kind = ContinuityKind.RESUME if refusal is None else ContinuityKind.HANDOFF
     return Continuity(
         kind=kind,
@@ -103,13 +109,15 @@ def _refusal(
     previous: Session,
     others: Sequence[Session],
     limit: int | None,
+    occasion: Reason,
     policy: ContinuityPolicy,
     around: Surroundings,
     now: dt.datetime,
 ) -> Reason | None:
+    answered_at = around.answered_at.get(previous.id) if occasion in _ANSWERED else None
     resumed_by = [s for s in others if s.parent_session_id == previous.id and s.continuity is ContinuityKind.RESUME]
     rejections = sum(s.status is SessionStatus.REJECTED for s in resumed_by)
-    if around.force_fresh:
+    if around.force_fresh or (around.began_fresh and occasion not in _ANSWERED):
         return Reason.FORCED_FRESH
     if not around.runtime.abilities.resume:
         return Reason.RESUME_UNSUPPORTED
@@ -126,7 +134,7 @@ def _refusal(
         return Reason.WORK_DIR_CHANGED
     if previous.runtime_id != around.runtime.id:
         return Reason.RUNTIME_CHANGED
-    if previous.status is SessionStatus.EXPIRED or _age(previous, now) > policy.max_age:
+    if previous.status is SessionStatus.EXPIRED or _age(previous, answered_at, now) > policy.max_age:
         return Reason.SESSION_EXPIRED
     if len(resumed_by) >= policy.max_resumes:
         return Reason.RESUME_LIMIT
@@ -137,7 +145,8 @@ def _refusal(
     return None
 
 
-def _age(session: Session, now: dt.datetime) -> dt.timedelta:
-    last = session.last_message_at or session.ended_at or session.created_at
+def _age(session: Session, answered_at: dt.datetime | None, now: dt.datetime) -> dt.timedelta:
+    """How long nothing has happened in a session. The time that a person took to answer is not its own."""
+    last = answered_at or session.last_message_at or session.ended_at or session.created_at
     # A clock that went back must not make a session look younger than new.
     return max(now - last, dt.timedelta(0))

@@ -176,6 +176,39 @@ def test_a_refused_call_does_not_run_and_the_model_reads_the_reason(tmp_path, cl
     assert "not on a Friday" in told(second)
 
 
+def test_an_approved_call_runs_also_in_a_cycle_that_was_begun_without_resuming(tmp_path, new_cli):
+    first = play(tmp_path, new_cli, bash("touch made"), config=ASKS, force_fresh=True)
+    answered(tmp_path, first, approved=True)
+
+    second = play(tmp_path, new_cli, FINE, config=ASKS)
+
+    assert second.sessions[-1].reason is Reason.APPROVED
+    assert made(tmp_path) == ["made"]
+
+
+@pytest.mark.parametrize("approved", [True, False], ids=["approved", "refused"])
+def test_an_answer_whose_conversation_is_gone_is_told_to_the_next_one_and_to_people(tmp_path, new_cli, approved):
+    first = play(tmp_path, new_cli, bash("ls"), bash("touch made"), config=ASKS)
+    answered(tmp_path, first, approved=approved, reason="not on a Friday")
+    for transcript in tmp_path.rglob(f"{first.sessions[0].session_id}.jsonl"):
+        transcript.unlink()
+
+    second = play(tmp_path, new_cli, FINE, config=ASKS)
+
+    assert (second.sessions[-1].continuity, second.sessions[-1].reason) == (
+        ContinuityKind.HANDOFF,
+        Reason.TRANSCRIPT_MISSING,
+    )
+    assert made(tmp_path) == []
+    said = told(second)
+    assert "stopped at a call that a person has to decide on, Bash: touch made" in said
+    assert "(it waited for a person's approval and has not run)" in said
+    assert "outcome is unknown" not in said
+    assert ("It was approved, but has not run" if approved else "The reason given: not on a Friday") in said
+    notices = [e.text for e in second.events(EventKind.NOTICE) if "approval 1 has not run" in e.text]
+    assert len(notices) == approved
+
+
 def test_a_call_that_nobody_answers_is_refused(tmp_path, cli):
     config = ASKS + "[guard]\napproval_minutes = 0.001\n"
     first = play(tmp_path, cli, bash("touch made"), config=config)

@@ -22,6 +22,7 @@ REJECTED = replace(CHILD, status=SessionStatus.REJECTED)
 # name: (what differs about the record, its siblings, the surroundings) -> the reason
 MATRIX = {
     "forced_fresh": (PREVIOUS, (), {"force_fresh": True}, Reason.FORCED_FRESH),
+    "began_fresh": (PREVIOUS, (), {"began_fresh": True}, Reason.FORCED_FRESH),
     "cli_cannot_resume": (PREVIOUS, (), {"runtime": LACKING}, Reason.RESUME_UNSUPPORTED),
     "id_never_captured": (replace(PREVIOUS, session_id=None), (), {}, Reason.NO_SESSION_ID),
     "never_got_a_message": (replace(PREVIOUS, messages=0), (), {}, Reason.NO_SESSION_ID),
@@ -136,3 +137,33 @@ def test_the_first_run_of_all_is_fresh_even_when_fresh_is_forced():
     plan = decide(None, occasion=Reason.FIRST_TIER, force_fresh=True)
 
     assert (plan.kind, plan.reason) == (ContinuityKind.FRESH, Reason.FIRST_TIER)
+
+
+HOUR_AGO = NOW - dt.timedelta(minutes=61)
+OLD = replace(PREVIOUS, last_message_at=HOUR_AGO)
+JUST_NOW = {"answered_at": {PREVIOUS.id: NOW - dt.timedelta(minutes=1)}}
+
+
+@pytest.mark.parametrize("occasion", [Reason.APPROVED, Reason.DENIED])
+@pytest.mark.parametrize(
+    ("previous", "around", "reason"),
+    [
+        pytest.param(PREVIOUS, {"began_fresh": True}, None, id="the cycle had begun without resuming"),
+        pytest.param(PREVIOUS, {"force_fresh": True}, Reason.FORCED_FRESH, id="somebody wants it fresh now"),
+        pytest.param(OLD, JUST_NOW, None, id="a person took an hour"),
+        pytest.param(OLD, {"answered_at": {PREVIOUS.id: HOUR_AGO}}, Reason.SESSION_EXPIRED, id="answered an hour ago"),
+        pytest.param(OLD, {"answered_at": {99: NOW}}, Reason.SESSION_EXPIRED, id="another question was answered"),
+        pytest.param(
+            PREVIOUS, {"transcripts": {ID: False}}, Reason.TRANSCRIPT_MISSING, id="there is nothing to resume"
+        ),
+    ],
+)
+def test_what_a_person_decided_is_carried_out_in_the_conversation_that_asked(occasion, previous, around, reason):
+    plan = decide(previous, occasion=occasion, **around)
+
+    assert plan.reason is (reason or occasion)
+    assert (plan.kind is ContinuityKind.RESUME) == (reason is None)
+
+
+def test_an_answer_makes_no_other_work_younger():
+    assert decide(OLD, occasion=Reason.NEXT_TIER, **JUST_NOW).reason is Reason.SESSION_EXPIRED
