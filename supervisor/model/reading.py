@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 _STANDARD_DIRECTORIES = frozenset(
     {"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/snap/bin"}
@@ -115,8 +116,8 @@ class Assignment:
         return _STEERING.fullmatch(self.name) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+# A tuple: there is one for every command of a text, and a frozen dataclass takes several times as long to make.
+class Command(NamedTuple):
     """One simple command the text could run.
 
     ``name`` is empty for a statement that only assigns or redirects; the redirections of a whole loop or group are
