@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from supervisor.model.reading import OpaqueKind, Word
-from supervisor.shell.pieces import RawWord, literal_word, plain_word, text_of
+from supervisor.shell.pieces import RawWord, exact_word, literal_word, plain_word, text_of
 from supervisor.shell.scan import ARGUMENTS, Scanner
 from supervisor.shell.unreadable import Unreadable
 
@@ -15,11 +15,6 @@ _REDIRECT = re.compile(r"(?:([0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})(?!&))?(&>>|&>|<<
 _MAY_REDIRECT = frozenset("<>&{0123456789")
 _MAY_BE_NO_WORD = _MAY_REDIRECT | frozenset("|;()\n#")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[([A-Za-z0-9_@*+-]*)\])?\+?=")
-# A program and its first arguments, as far as they stand for exactly themselves. Like ``ARGUMENTS``, only of ASCII.
-_PLAIN = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_./-]*(?=[ \t\n;|&)]|\Z)"
-    r"(?:[ \t]+[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*(?=[ \t\n;|&)]|\Z))*"
-)
 DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 
 
@@ -50,13 +45,10 @@ class SimpleCommand:
 
 def plain_words(scanner: Scanner, start: int, end: int) -> tuple[Word, ...] | None:
     """The words of a command that is nothing but words, and these nothing but their text; ``None`` for any other."""
-    texts = scanner.plain.get((start, end))
-    if texts is None:
-        found = _PLAIN.match(scanner.source, start)
-        if found is None or found.end() != end:
-            return None
-        texts = found[0].split()
-    return tuple([plain_word(text) for text in texts])
+    begun = scanner.begun.get(start)
+    if begun is None or begun[0] != end:
+        return None
+    return tuple([plain_word(text) for text in begun[1]])
 
 
 def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, RawWord]) -> SimpleCommand:
@@ -64,9 +56,23 @@ def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, Raw
 
     ``bodies`` holds the text of here-documents by the position of their operator.
     """
-    source = scanner.source
     command = SimpleCommand()
-    position = _beginning(scanner, start, end, command)
+    begun = scanner.begun.get(start)
+    if begun is not None and begun[0] <= end and begun[1][0] not in DECLARATIONS:
+        position, texts = begun
+        command.first = texts[0]
+        command.words = [exact_word(text) for text in texts]
+        position = _arguments(scanner, position, end, command)
+    else:
+        position = start
+    _lex(scanner, start, _skip(scanner.source, position, end), end, bodies, command)
+    return command
+
+
+def _lex(
+    scanner: Scanner, start: int, position: int, end: int, bodies: Mapping[int, RawWord], command: SimpleCommand
+) -> None:
+    source = scanner.source
     while position < end:
         redirect = _REDIRECT.match(source, position) if source[position] in _MAY_REDIRECT else None
         if redirect and not (redirect.group(2) in ("<", ">") and source.startswith("(", redirect.end())):
@@ -82,19 +88,6 @@ def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, Raw
         if position > end:
             raise _misread(source, start, end, "a word runs past the end of its command")
         position = _skip(source, position, end)
-    return command
-
-
-def _beginning(scanner: Scanner, start: int, end: int, command: SimpleCommand) -> int:
-    """Take an ordinary program and the words behind it, if the command begins with one; returns where they end."""
-    plain = _PLAIN.match(scanner.source, start)
-    if plain and plain.end() <= end:
-        texts = plain[0].split()
-        if texts[0] not in DECLARATIONS:
-            command.first = texts[0]
-            command.words = [literal_word(text) for text in texts]
-            return _skip(scanner.source, _arguments(scanner, plain.end(), end, command), end)
-    return _skip(scanner.source, start, end)
 
 
 def _arguments(scanner: Scanner, position: int, end: int, command: SimpleCommand) -> int:
@@ -119,7 +112,8 @@ def _arguments(scanner: Scanner, position: int, end: int, command: SimpleCommand
 
 def lex_words(scanner: Scanner, start: int, end: int) -> list[RawWord]:
     """Read the source from start to end as plain words (the values of a loop)."""
-    command = lex_command(scanner, start, end, {})
+    command = SimpleCommand()
+    _lex(scanner, start, _skip(scanner.source, start, end), end, {}, command)
     if command.redirects:
         raise _misread(scanner.source, start, end, "a redirection stands in a list of words")
     if command.assignments:

@@ -37,6 +37,11 @@ class Outline:
     def fill(self, start: int, end: int, character: str) -> None:
         self._patches.append((start, end, character))
 
+    def begin(self, program: str) -> None:
+        """An ordinary command has begun."""
+        self._first = program
+        self.in_arguments = True
+
     def separator(self) -> None:
         """An operator or a line end: the next word starts a command."""
         if not self._in_condition:

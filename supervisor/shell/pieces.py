@@ -60,6 +60,12 @@ def literal_word(text: str) -> RawWord:
 
 
 @lru_cache(maxsize=2048)
+def exact_word(text: str) -> RawWord:
+    """A word that stands for exactly this text, whether for want of anything else or because it is quoted."""
+    return RawWord(len(text), [Piece(text, quoted=True)], known=plain_word(text))
+
+
+@lru_cache(maxsize=2048)
 def plain_word(text: str) -> Word:
     """The word that is exactly this text."""
     return Word(text=text)

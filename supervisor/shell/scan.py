@@ -14,11 +14,15 @@ from supervisor.shell.unreadable import Unreadable
 ARGUMENTS = re.compile(
     r"(?:[ \t]+[!%*+,./0-9:=?@A-Z\[\]^_a-z{}~-][!#%*+,./0-9:=?@A-Z\[\]^_a-z{}~-]*(?=[ \t\n;|&)]|\Z))+"
 )
-# A whole command of words that stand for exactly themselves, in group 1, and what ends it. The program is in group 2.
-_PLAIN_COMMAND = re.compile(
-    r"[ \t]*(([A-Za-z_][A-Za-z0-9_-]*)(?:[ \t]+[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*)*)"
-    r"[ \t]*(?:\n|;(?![;&])|&&|\|\||\|(?![&|]))"
+# A program and its first arguments, in group 1, as far as they stand for exactly themselves, maybe with quotes around
+# the whole of one. Group 2 is the program; group 3 ends the command, if nothing else does. Only of ASCII, too.
+_BEGINNING = re.compile(
+    r"[ \t]*(([A-Za-z_][A-Za-z0-9_-]*)(?=[ \t\n;|&)]|\Z)"
+    r"(?:[ \t]+(?:[!%+,./0-9:=@A-Z\]^_a-z}~-][!#%+,./0-9:=@A-Z\]^_a-z}~-]*|'[^'\x80-\xff]*'"
+    r"|\"[^\\\"$`\x00\r\x80-\xff]*\")(?=[ \t\n;|&)]|\Z))*)"
+    r"([ \t]*(?:\n|;(?![;&])|&&|\|\||\|(?![&|])))?"
 )
+_BEGINNING_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|[^ \t'\"]+")
 # Blanks, and the word behind them if it has neither quotes nor expansions; group 1 if it is plain, else group 2.
 _BLANKS_AND_LITERAL = re.compile(
     r"[ \t]*(?:([A-Za-z0-9_-]+)(?=[ \t\n;|&)]|\Z)|([^# \t\n\\'\"$`|&;()<>\x00-\x08\x0b-\x1f\x7f]"
@@ -51,7 +55,7 @@ class Scanner(WordScanner):
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.bodies: dict[int, RawWord] = {}
-        self.plain: dict[tuple[int, int], list[str]] = {}  # the words of commands that are nothing else, by their span
+        self.begun: dict[int, tuple[int, list[str]]] = {}  # where the exact words a command begins with end, and they
         self._tokens = 0
 
     def outline(self) -> str:
@@ -122,15 +126,20 @@ class Scanner(WordScanner):
         position, depth = start, 0
         while position < size:
             if outline.starts_command() and not announced:
-                # Most commands are plain, and leave the outline as they found it.
-                command = _PLAIN_COMMAND.match(source, position)
-                if command and command[2] not in NEVER_PLAIN:
-                    texts = command[1].split()
-                    self.plain[command.span(1)] = texts
-                    self._count(start, len(texts) + 1)
+                # Most commands are nothing else, and leave the outline as they found it.
+                begun = _BEGINNING.match(source, position)
+                if begun and begun[2] not in NEVER_PLAIN:
+                    texts = _texts(begun[1])
+                    end = begun.end(1)
+                    if not nested:
+                        self.begun[begun.start(1)] = end, texts
                     if len(texts) > 1:
-                        outline.fill(command.end(2) + 1, command.end(1), "W")
-                    position = command.end()
+                        outline.fill(begun.end(2) + 1, end, "W")
+                    position = begun.end()
+                    ended = position > end
+                    self._count(start, len(texts) + ended)
+                    if not ended:
+                        outline.begin(begun[2])
                     continue
             elif outline.in_arguments:
                 # Most of a script are arguments, of which neither the outline nor this loop need know but the end.
@@ -272,3 +281,10 @@ class Scanner(WordScanner):
             end = position - 1 if newline >= 0 else position
             outline.fill(start, end, " ")
         return position
+
+
+def _texts(written: str) -> list[str]:
+    """The words of a beginning, without their quotes."""
+    if "'" not in written and '"' not in written:
+        return written.split()
+    return [text[1:-1] if text[0] in "'\"" else text for text in _BEGINNING_WORD.findall(written)]

@@ -164,7 +164,7 @@ class _Walk:
 
     def _simple(self, start: int, end: int, *, piped: bool) -> None:
         words = plain_words(self._scanner, start, end)
-        if words is not None and words[0].text not in RESERVED and self._statements.take_plain(words, piped=piped):
+        if words is not None and self._statements.take_plain(words, piped=piped):
             return
         command = self._lex(start, end)
         if command.first in RESERVED and not command.assignments:
