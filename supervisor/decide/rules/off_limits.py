@@ -4,7 +4,7 @@ No rule can open any of this: the supervisor's files, its processes, its own com
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -39,12 +39,7 @@ _LOOKED_AT: Final = _OWN_PROGRAMS | _SIGNALLING | _MOVES_TREES | _CHANGES_TREES 
 _FILTERS: Final = frozenset({"jq", "yq", "gojq"})
 
 
-def command_touches(command: Command, area: Shut, *, changes: bool) -> Iterable[Finding]:
-    """What a command does to what is shut. Wrappers are asked about too: they may change directory or root."""
-    return () if _is_known_to_be_harmless(command, area) else _touches(command, area, changes=changes)
-
-
-def _is_known_to_be_harmless(command: Command, area: Shut) -> bool:
+def is_known_to_be_harmless(command: Command, area: Shut) -> bool:
     """Whether only the words of the command count, and each of them has been let go before. True of most commands."""
     if command.assignments or command.name in _LOOKED_AT or "/" in command.path:
         return False
@@ -59,7 +54,8 @@ def _is_known_to_be_harmless(command: Command, area: Shut) -> bool:
     return True
 
 
-def _touches(command: Command, area: Shut, *, changes: bool) -> Iterator[Finding]:
+def command_touches(command: Command, area: Shut, *, changes: bool) -> Iterator[Finding]:
+    """What a command does to what is shut. Wrappers are asked about too: they may change directory or root."""
     what = partial(command_text, command)
     if "/" in command.path:
         # A program's place is only looked at for what nobody may name: /usr/bin may be run, not changed.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from supervisor.decide.rules.file_tools import judge_tool
-from supervisor.decide.rules.off_limits import command_touches, decodes
+from supervisor.decide.rules.off_limits import command_touches, decodes, is_known_to_be_harmless
 from supervisor.decide.rules.shell_rules import Text, judge_command
 from supervisor.decide.rules.shell_text import first_function, leaves_behind, own_values, steering_names
 from supervisor.decide.rules.shut_paths import OFF_LIMITS, Shut, shut
@@ -72,10 +72,8 @@ def _commands(text: str, reading: Reading, rules: TierRules, area: Shut) -> list
     before: Command | None = None
     for command in reading.commands:
         judged = judge_command(command, before, around)
-        changes = False
-        for one in judged:
-            changes = changes or not one.read_only
-        findings += command_touches(command, area, changes=changes)
+        if not is_known_to_be_harmless(command, area):
+            findings += command_touches(command, area, changes=any(not one.read_only for one in judged))
         findings += judged
         before = command
     return findings

@@ -42,14 +42,16 @@ class Text:
 
 def judge_command(command: Command, before: Command | None, text: Text) -> list[Finding]:
     """Every finding about one command; ``before`` is the one before it in the text."""
-    rules = text.rules
+    rules, name = text.rules, command.name
     findings: list[Finding] = []
     for redirect in command.redirects:
         findings += _redirect(redirect, command, rules, text.area)
-    steering = _steered_by(command, rules)
-    if steering is not None:
-        findings.append(by_default(rules.default, command_text(command), steering))
-    if not command.name or (command.name == text.function and in_the_same_shell(command)):
+    # Nothing steers most commands, which is soon seen.
+    if command.assignments or name == "ssh" or name in rules.steering:
+        steering = _steered_by(command, rules)
+        if steering is not None:
+            findings.append(by_default(rules.default, command_text(command), steering))
+    if not name or (name == text.function and in_the_same_shell(command)):
         findings.append(_STATEMENT)
     elif command.role is not _WRAPPER:
         findings.append(_by_rules(command, before, text))
@@ -105,13 +107,16 @@ def _by_rules(command: Command, before: Command | None, text: Text) -> Finding:
     candidates = text.rules.for_program(command.name)
     options = text.rules.options.get(command.name, {})
     standing = text.area.standing
-    texts = [word.text.lower() for word in command.words]
-    patterned = is_patterned("".join(texts))
+    texts: list[str] | None = None
+    patterned = False
     for rule in candidates:
         pattern = rule.pattern
         if not isinstance(pattern, CommandPattern):
             continue
         if rule.effect is not _ALLOW:
+            if texts is None:
+                texts = [word.text.lower() for word in command.words]
+                patterned = is_patterned("".join(texts))
             if (patterned or not rules_out(pattern, texts)) and generously(pattern, command, standing):
                 return by_rule(rule, command_text(command))
         elif strictly(pattern, command, before, options, standing):
