@@ -7,9 +7,8 @@ path for certain; for what is shut, every path is looked at that the word or a p
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from supervisor.model.reading import Word
 
@@ -26,8 +25,7 @@ _HIDDEN_GLOB: Final = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 _SOMETHING: Final = "\ufffd"  # stands for a value that is not known, where that value does not matter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(NamedTuple):
     """Where relative names start: the agent's directory, and wherever the text goes. ``work_dir`` is ``<work>``."""
 
     work_dir: str
@@ -35,8 +33,7 @@ class Standing:
     bases: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPath:
+class NamedPath(NamedTuple):
     """A path that a word may name. ``glob``: it holds ``*`` and ``?`` for what is not known of it."""
 
     text: str

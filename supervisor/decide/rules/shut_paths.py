@@ -5,8 +5,9 @@ command is; guessing too much costs a refused call, guessing too little costs th
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -25,6 +26,7 @@ _GOES_TO: Final = frozenset({"cd", "pushd"})
 _TAKES_DIRECTORY: Final = frozenset({"git", "make", "tar"})
 _ANYWHERE: Final = "/**/"
 _ANY_TOP: Final = "*"  # stands for the directory of the root where a pattern leaves that open
+_PLAIN: Final = Role.PLAIN  # asked for at every command, and an enum is slow to look up in
 _MOST_WORDS: Final = 4096
 _LONGEST_WORD: Final = 200
 
@@ -35,8 +37,9 @@ class _Gates:
 
     ``anywhere`` fits what is shut wherever it is. Of what is shut in one place, ``exact`` are single paths, ``below``
     whole directories and ``by_top`` those with other wildcards, by their directory of the root. ``loose`` and ``fixed``
-    are all of these as single patterns, ``beginnings`` what stands before the wildcards of the fixed ones. ``parents``
-    are the ends of directories in which a file is shut wherever they are: ``/.docker/`` for ``**/.docker/config.json``.
+    are all of these as single patterns, ``beginnings`` what stands before the wildcards of the fixed ones, sorted.
+    ``parents`` are the ends of directories in which a file is shut wherever they are: ``/.docker/`` for
+    ``**/.docker/config.json``.
     """
 
     anywhere: re.Pattern[str]
@@ -74,8 +77,13 @@ class _Gates:
         """Whether something below a directory is shut because of where it is, or of what the directory is called."""
         inside = base.rstrip("/") + "/"
         return inside.endswith(self.parents) or (
-            inside.startswith(self.beginnings) or any(begins.startswith(inside) for begins in self.beginnings)
+            inside.startswith(self.beginnings) or self._some_beginning_is_in(inside)
         )
+
+    def _some_beginning_is_in(self, inside: str) -> bool:
+        """Whether a pattern begins below a directory: then such a one comes first of all that do not sort before it."""
+        at = bisect_left(self.beginnings, inside)
+        return at < len(self.beginnings) and self.beginnings[at].startswith(inside)
 
 
 def searchable(limits: OffLimits) -> tuple[str, ...]:
@@ -137,7 +145,7 @@ def shut(rules: TierRules, limits: OffLimits, commands: Sequence[Command], cwd: 
     standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=_bases(limits, commands, cwd))
     patterns = (*own, *rules.shut_paths)
     gates = _gates(patterns, limits.work_dir, limits.home)
-    near = replace(standing, bases=tuple(base for base in standing.bases if gates.shut_below(base)))
+    near = standing._replace(bases=tuple([base for base in standing.bases if gates.shut_below(base)]))
     known = _known_words(patterns, near)
     return Shut(
         limits=limits,
@@ -227,7 +235,7 @@ def _gates(patterns: tuple[str, ...], work_dir: str, home: str) -> _Gates:
         by_top={top: tuple(listed) for top, listed in tops.items()},
         loose=tuple(pattern.removeprefix("/") for pattern in whole if pattern.startswith(_ANYWHERE)),
         fixed=tuple(begins),
-        beginnings=tuple(start for start, _ in begins),
+        beginnings=tuple(sorted({start for start, _ in begins})),
         parents=tuple({end for pattern in whole if pattern.startswith(_ANYWHERE) for end in _parents(pattern)}),
     )
 
@@ -255,7 +263,7 @@ def _bases(limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> t
     standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=(limits.work_dir,))
     here = directory(cwd or limits.work_dir, standing)
     bases = {here: None}
-    standing = replace(standing, bases=(here,))
+    standing = standing._replace(bases=(here,))
     if "/fd/" in "\n".join([word.text for command in commands for word in command.argv]):
         opened = [redirect.target.text for command in commands for redirect in command.redirects]
         bases |= dict.fromkeys(text for text in opened if text[:1] == "/")
@@ -263,7 +271,7 @@ def _bases(limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> t
         if command.name in _GOES_TO:
             for word in command.words:
                 bases |= dict.fromkeys(path.text for path in paths_named(word, standing) if not path.glob)
-        elif command.role is not Role.PLAIN or command.name in _TAKES_DIRECTORY:
+        elif command.role is not _PLAIN or command.name in _TAKES_DIRECTORY:
             # env -C, sudo -D, systemd-run --working-directory=, git -C …
             texts = [option.text for option in command.options] + [word.text for word in command.words]
             bases |= dict.fromkeys(
