@@ -28,7 +28,7 @@ class GivenWord(NamedTuple):
 
     word: Word
     certain: bool
-    shielded: bool
+    shielded: bool = False
 
 
 class Arguments(NamedTuple):
@@ -56,7 +56,7 @@ def arguments_of(command: Command, takes_value: Mapping[str, bool]) -> Arguments
             words += [GivenWord(rest, certain=True, shielded=True) for rest in given[index + 1 :]]
             break
         elif len(text) < 2 or text[0] != "-" or word.leading:
-            words.append(GivenWord(word, certain, shielded=False))
+            words.append(GivenWord(word, certain))
             certain = True
         else:
             pending, certain = _read(word, takes_value, options, len(words))

@@ -46,6 +46,7 @@ _METADATA_ADDRESSES: Final = frozenset(
     {0x646464C8, 0xA83F8110, 0xC00000C0}
 )  # 100.100.100.200, 168.63.129.16, 192.0.0.192
 _LINK_LOCAL: Final = 0xA9FE
+_NUMBERS: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}")
 
 
 def only_reads_http(command: Command) -> bool:
@@ -76,10 +77,10 @@ def metadata_host(host: str) -> bool:
 
 
 def _known(given: Arguments, table: Mapping[str, bool]) -> bool:
-    return all(
-        one.name in table and not one.unknown and (one.value is None or _is_one_line(one.value))
-        for one in given.options
-    ) and not any(one.word.maybe_option or one.word.splits for one in given.words)
+    for name, value, _, unknown in given.options:
+        if name not in table or unknown or (value is not None and not _is_one_line(value)):
+            return False
+    return not any(one.word.maybe_option or one.word.splits for one in given.words)
 
 
 def _is_one_line(value: Word) -> bool:
@@ -164,11 +165,12 @@ def _url_reads(word: Word) -> bool:
 
 def _ipv4(name: str) -> int | None:
     """The address a name means to a resolver that also takes octal, hexadecimal and shortened ones."""
-    parts = name.split(".")
-    if len(parts) > 4 or not all(re.fullmatch(r"0x[0-9a-f]*|[0-9]+", part) for part in parts):
+    if not _NUMBERS.fullmatch(name):
         return None
     try:
-        numbers = [int(part, 16) if part[:2] == "0x" else int(part, 8 if part[0] == "0" else 10) for part in parts]
+        numbers = [
+            int(part, 16) if part[:2] == "0x" else int(part, 8 if part[0] == "0" else 10) for part in name.split(".")
+        ]
     except ValueError:
         return _LINK_LOCAL << 16
     number = 0
