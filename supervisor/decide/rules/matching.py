@@ -5,8 +5,8 @@ its place in the pattern, and that nothing which is only known at run time could
 Generously means that the words of the pattern stand somewhere in the command, in this order, with whatever between.
 """
 
+import fnmatch
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from supervisor.decide.rules.arguments import Arguments, GivenOption, arguments_of
 from supervisor.decide.rules.checks import CHECKS
@@ -218,7 +218,7 @@ def _could_be(wanted: WordPattern, word: Word) -> bool:
         return True
     if not is_patterned(text):
         return False
-    return any(fnmatchcase(sample.replace("*", ""), text) for sample in (*wanted.exact, *wanted.globs))
+    return bool(fnmatch.filter([sample.replace("*", "") for sample in (*wanted.exact, *wanted.globs)], text))
 
 
 def _could_name(wanted: WordPattern, command: Command, standing: Standing) -> bool:
