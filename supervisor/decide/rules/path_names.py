@@ -119,7 +119,12 @@ def _absolute(text: str, base: str, home: str) -> str:
         directory = home if not user else "/root" if user == "root" else f"/home/{user}"
         text = f"{directory}{slash}{rest}"
     text = _SAME_PLACE.sub("/", text if text[0] == "/" else f"{base}/{text}")
-    path = _walked(text, base) if "/proc/" in text or "/fd" in text else posixpath.normpath(text)
+    if "/proc/" in text or "/fd" in text:
+        path = _walked(text, base)
+    elif "/." in text or text[-1] == "/" or text[0] != "/":
+        path = posixpath.normpath(text)
+    else:
+        path = text
     if path.startswith("/var/run/") or path == "/var/run":
         path = path.removeprefix("/var")
     return path

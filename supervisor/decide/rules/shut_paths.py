@@ -25,6 +25,7 @@ _DETOUR: Final = re.compile(r"//|/\./|/\.?$|\.\.")  # the same path has a shorte
 _GOES_TO: Final = frozenset({"cd", "pushd"})
 _TAKES_DIRECTORY: Final = frozenset({"git", "make", "tar"})
 _ANYWHERE: Final = "/**/"
+_ENDING: Final = re.compile(r"/\*\*/\*([^*?/]+)")  # says nothing but how a name ends
 _ANY_TOP: Final = "*"  # stands for the directory of the root where a pattern leaves that open
 _PLAIN: Final = Role.PLAIN  # asked for at every command, and an enum is slow to look up in
 _MOST_WORDS: Final = 4096
@@ -35,14 +36,15 @@ _LONGEST_WORD: Final = 200
 class _Gates:
     """Every pattern that is shut, sorted so that a word which names none of them is let go at once.
 
-    ``anywhere`` fits what is shut wherever it is. Of what is shut in one place, ``exact`` are single paths, ``below``
-    whole directories and ``by_top`` those with other wildcards, by their directory of the root. ``loose`` and ``fixed``
-    are all of these as single patterns, ``beginnings`` what stands before the wildcards of the fixed ones, sorted.
-    ``parents`` are the ends of directories in which a file is shut wherever they are: ``/.docker/`` for
-    ``**/.docker/config.json``.
+    ``anywhere`` and ``endings`` fit what is shut wherever it is. Of what is shut in one place, ``exact`` are single
+    paths, ``below`` whole directories and ``by_top`` those with other wildcards, by their directory of the root.
+    ``loose`` and ``fixed`` are all of these as single patterns, ``beginnings`` what stands before the wildcards of the
+    fixed ones, sorted. ``parents`` are the ends of directories in which a file is shut wherever they are:
+    ``/.docker/`` for ``**/.docker/config.json``.
     """
 
     anywhere: re.Pattern[str]
+    endings: tuple[str, ...]
     exact: frozenset[str]
     below: frozenset[str]
     by_top: dict[str, tuple[str, ...]]
@@ -54,10 +56,14 @@ class _Gates:
     def may_shut(self, path: NamedPath, standing: Standing) -> bool:
         """Whether one of the patterns could fit a path."""
         if not path.glob:
-            return self.shut_at(path.text) or self.anywhere.fullmatch(path.text) is not None
+            return self.shut_at(path.text) or self.shut_anywhere(path.text)
         start = beginning(path.text)
         near = [pattern for begins, pattern in self.fixed if begins.startswith(start) or start.startswith(begins)]
         return could_fit(path, (*near, *self.loose), standing)
+
+    def shut_anywhere(self, path: str) -> bool:
+        """Whether a path is shut wherever it is."""
+        return path.endswith(self.endings) or self.anywhere.fullmatch(path) is not None
 
     def shut_at(self, path: str) -> bool:
         """Whether a path is shut because of where it is."""
@@ -122,19 +128,19 @@ class Shut:
             if len(self.let_go) >= _MOST_WORDS:
                 self.let_go.clear()
             # What takes a detour depends on more directories than those in which something is shut.
-            if len(text) <= _LONGEST_WORD and not _DETOUR.search(text) and "/proc/" not in text:
+            if len(text) <= _LONGEST_WORD and not _takes_detour(text) and "/proc/" not in text:
                 self.let_go[text] = known
         return known
 
     def _names_nothing(self, text: str) -> bool:
         for piece in pieces(text):
-            if self.gates.anywhere.fullmatch(piece):
+            if self.gates.shut_anywhere(piece):
                 return False
-            standing = self.standing if _DETOUR.search(piece) else self.near
+            standing = self.standing if _takes_detour(piece) else self.near
             # Most words are no paths, and nothing near is shut.
             if standing.bases or piece[0] in "/~":
                 for path in starting(piece, standing):
-                    if self.gates.shut_at(path) or self.gates.anywhere.fullmatch(path):
+                    if self.gates.shut_at(path) or (path != piece and self.gates.shut_anywhere(path)):
                         return False
         return True
 
@@ -228,15 +234,17 @@ def _gates(patterns: tuple[str, ...], work_dir: str, home: str) -> _Gates:
         else:
             (exact if stem == pattern else below).add(stem)
     begins = [(beginning(pattern), pattern) for pattern in fixed]
+    anywhere = [pattern for pattern in whole if pattern.startswith(_ANYWHERE)]
     return _Gates(
-        anywhere=in_one((*(pattern for pattern in whole if pattern.startswith(_ANYWHERE)), *loose)),
+        anywhere=in_one((*(pattern for pattern in anywhere if not _ENDING.fullmatch(pattern)), *loose)),
+        endings=tuple([found[1] for pattern in anywhere if (found := _ENDING.fullmatch(pattern)) is not None]),
         exact=frozenset(exact),
         below=frozenset(below),
         by_top={top: tuple(listed) for top, listed in tops.items()},
-        loose=tuple(pattern.removeprefix("/") for pattern in whole if pattern.startswith(_ANYWHERE)),
+        loose=tuple(pattern.removeprefix("/") for pattern in anywhere),
         fixed=tuple(begins),
         beginnings=tuple(sorted({start for start, _ in begins})),
-        parents=tuple({end for pattern in whole if pattern.startswith(_ANYWHERE) for end in _parents(pattern)}),
+        parents=tuple({end for pattern in anywhere for end in _parents(pattern)}),
     )
 
 
@@ -247,6 +255,10 @@ def _parents(pattern: str) -> Iterator[str]:
         end = "/".join(parts[:count])
         if "*" not in end and "?" not in end:
             yield f"/{end}/"
+
+
+def _takes_detour(path: str) -> bool:
+    return ("/" in path or ".." in path) and _DETOUR.search(path) is not None
 
 
 def _top(path: str) -> str:
