@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from supervisor.model.reading import OpaqueKind, Word
-from supervisor.shell.pieces import RawWord, exact_word, literal_word, plain_word, text_of
+from supervisor.model.reading import OpaqueKind
+from supervisor.shell.pieces import RawWord, exact_word, literal_word, text_of
 from supervisor.shell.scan import ARGUMENTS, Scanner
 from supervisor.shell.unreadable import Unreadable
 
@@ -43,14 +43,6 @@ class SimpleCommand:
     first: str = ""  # the first word as it is written
 
 
-def plain_words(scanner: Scanner, start: int, end: int) -> tuple[Word, ...] | None:
-    """The words of a command that is nothing but words, and these nothing but their text; ``None`` for any other."""
-    begun = scanner.begun.get(start)
-    if begun is None or begun[0] != end:
-        return None
-    return tuple([plain_word(text) for text in begun[1]])
-
-
 def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, RawWord]) -> SimpleCommand:
     """Read the source from start to end as one simple command, and refuse if it is not exactly one.
 
@@ -58,10 +50,10 @@ def lex_command(scanner: Scanner, start: int, end: int, bodies: Mapping[int, Raw
     """
     command = SimpleCommand()
     begun = scanner.begun.get(start)
-    if begun is not None and begun[0] <= end and begun[1][0] not in DECLARATIONS:
-        position, texts = begun
-        command.first = texts[0]
-        command.words = [exact_word(text) for text in texts]
+    if begun is not None and begun[0] <= end and begun[1][0].text not in DECLARATIONS:
+        position, words = begun
+        command.first = words[0].text
+        command.words = [exact_word(word.text) for word in words]
         position = _arguments(scanner, position, end, command)
     else:
         position = start

@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from supervisor.model.reading import OpaqueKind
+from supervisor.model.reading import OpaqueKind, Word
 from supervisor.shell.outline import NEVER_PLAIN, PLAIN, Outline
-from supervisor.shell.pieces import RawWord, text_of
+from supervisor.shell.pieces import RawWord, plain_word, text_of
 from supervisor.shell.quotes import WordScanner
 from supervisor.shell.unreadable import Unreadable
 
@@ -55,7 +55,7 @@ class Scanner(WordScanner):
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.bodies: dict[int, RawWord] = {}
-        self.begun: dict[int, tuple[int, list[str]]] = {}  # where the exact words a command begins with end, and they
+        self.begun: dict[int, tuple[int, tuple[Word, ...]]] = {}  # where what a command begins with ends, and its words
         self._tokens = 0
 
     def outline(self) -> str:
@@ -132,7 +132,7 @@ class Scanner(WordScanner):
                     texts = _texts(begun[1])
                     end = begun.end(1)
                     if not nested:
-                        self.begun[begun.start(1)] = end, texts
+                        self.begun[begun.start(1)] = end, tuple([plain_word(text) for text in texts])
                     if len(texts) > 1:
                         outline.fill(begun.end(2) + 1, end, "W")
                     position = begun.end()

@@ -11,7 +11,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from supervisor.model.reading import OpaqueKind
-from supervisor.shell.lex import SimpleCommand, lex_command, lex_words, plain_words
+from supervisor.shell.lex import SimpleCommand, lex_command, lex_words
 from supervisor.shell.outline import RESERVED
 from supervisor.shell.pieces import source_of, text_of
 from supervisor.shell.place import Desk, Place
@@ -61,6 +61,7 @@ class _Walk:
         self._scanner = scanner
         self._outline = outline
         self._nesting = 0
+        self._lexed: dict[tuple[int, int], SimpleCommand] = {}
         self._certain = CertainNames(scanner.source)
         self._statements = Statements(desk, place)
 
@@ -89,22 +90,19 @@ class _Walk:
                     raise self._astray(node)
                 separated = separated or "\n" in gap
             position = child.end_byte
-            if not child.is_named:
-                if kind not in tokens or (kind in _CLOSERS and not separated):
+            if kind in tokens:
+                if kind in _CLOSERS and not separated:
                     raise self._astray(node)
                 if kind in _SPACED and outline[position : position + 1] not in (" ", "\t", "\n", "(", ""):
                     raise self._astray(node)
                 separated = kind not in ("}", ")", "fi", "done")
                 piped = piped or kind in ("|", "|&")
                 continue
-            if kind in _CLAUSES:
-                if not separated:
-                    raise self._astray(node)
-                self._descend(child, end=None, piped=piped)
-                separated = True
-                continue
-            if not separated:
+            if not separated or not child.is_named:
                 raise self._astray(node)
+            if kind in _CLAUSES:
+                self._descend(child, end=None, piped=piped)
+                continue
             reach = end if index == last else None
             if kind in _SIMPLE:
                 self._simple(start, reach or position, piped=piped)
@@ -163,8 +161,8 @@ class _Walk:
             self._tail(node, end)
 
     def _simple(self, start: int, end: int, *, piped: bool) -> None:
-        words = plain_words(self._scanner, start, end)
-        if words is not None and self._statements.take_plain(words, piped=piped):
+        begun = self._scanner.begun.get(start)
+        if begun is not None and begun[0] == end and self._statements.take_plain(begun[1], piped=piped):
             return
         command = self._lex(start, end)
         if command.first in RESERVED and not command.assignments:
@@ -307,7 +305,11 @@ class _Walk:
             raise self._astray(node)
 
     def _lex(self, start: int, end: int) -> SimpleCommand:
-        return lex_command(self._scanner, start, end, self._scanner.bodies)
+        # What a loop repeats is walked once for each of its values.
+        command = self._lexed.get((start, end))
+        if command is None:
+            command = self._lexed[start, end] = lex_command(self._scanner, start, end, self._scanner.bodies)
+        return command
 
     def _text(self, node: Node) -> str:
         return text_of(self._scanner.source[node.start_byte : node.end_byte])

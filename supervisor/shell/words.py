@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from supervisor.model.reading import Option, Word
@@ -45,17 +46,19 @@ def options_and_words(arguments: tuple[Word, ...]) -> tuple[tuple[Option, ...], 
             rest += arguments[index + 1 :]
             break
         else:
-            options.append(_option(text, word.dynamic or word.glob or word.splits))
+            option = _option(text)
+            unknown = word.dynamic or word.glob or word.splits
+            options.append(replace(option, dynamic=True) if unknown else option)
     return tuple(options), tuple(rest)
 
 
 @lru_cache(maxsize=2048)
-def _option(text: str, dynamic: bool) -> Option:
+def _option(text: str) -> Option:
     name, equals, value = text.partition("=")
     names: tuple[str, ...] = (name,)
     if text[1] != "-":
         names = tuple(dict.fromkeys((text, name, *("-" + letter for letter in text[1:]))))
-    return Option(text=text, names=names, value=value if equals else None, dynamic=dynamic)
+    return Option(text=text, names=names, value=value if equals else None)
 
 
 def _resolved(pieces: list[Piece], values: Mapping[str, str]) -> list[Piece]:
