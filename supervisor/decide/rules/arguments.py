@@ -58,6 +58,13 @@ def arguments_of(command: Command, takes_value: Mapping[str, bool]) -> Arguments
         elif len(text) < 2 or text[0] != "-" or word.leading:
             words.append(GivenWord(word, certain))
             certain = True
+        elif text in takes_value and not _has_value(text, takes_value):
+            # Nearly every option.
+            certain = True
+            if takes_value[text]:
+                pending = text
+            else:
+                options.append(GivenOption(text, None, len(words)))
         else:
             pending, certain = _read(word, takes_value, options, len(words))
     if pending is not None:
@@ -66,16 +73,14 @@ def arguments_of(command: Command, takes_value: Mapping[str, bool]) -> Arguments
 
 
 def _read(word: Word, takes_value: Mapping[str, bool], options: list[GivenOption], at: int) -> tuple[str | None, bool]:
-    """Put down the options in one word. Returns the one whose value follows, and whether the next word is certain."""
+    """Put down the options in one word that is not just one of the table.
+
+    Returns the one whose value follows, and whether the next word is certain.
+    """
     text = word.text
-    name, equals, value = text.partition("=")
-    if equals and (text[1] == "-" or name in takes_value):
+    if _has_value(text, takes_value):
+        name, _, value = text.partition("=")
         options.append(GivenOption(name, _part(word, value), at, unknown=not word.static and "$" in name))
-        return None, True
-    if text in takes_value:
-        if takes_value[text]:
-            return text, True
-        options.append(GivenOption(text, None, at))
         return None, True
     if text[1] == "-":
         options.append(GivenOption(text, None, at, unknown=not word.static))
@@ -96,6 +101,10 @@ def _read(word: Word, takes_value: Mapping[str, bool], options: list[GivenOption
         # Perhaps it is no bundle but one option that is spelt with one dash.
         options.append(GivenOption(text, None, at))
     return None, known
+
+
+def _has_value(text: str, takes_value: Mapping[str, bool]) -> bool:
+    return "=" in text and (text[1] == "-" or text.partition("=")[0] in takes_value)
 
 
 def _part(word: Word, text: str) -> Word:

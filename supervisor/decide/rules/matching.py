@@ -25,36 +25,27 @@ def strictly(
     standing: Standing,
 ) -> bool:
     """Whether the command is nothing else than what the pattern says. ``before`` is the command before it."""
-    if not _is_program(pattern, command) or not _worth_a_look(pattern, command):
+    programs, words, rest, _, forbidden, _, known, checks = pattern
+    if command.path not in programs and not _is_installed(programs, command):
+        return False
+    if words and not _worth_a_look(words[0], command):
         return False
     if command.assignments and steering_assignments(command):
         return False
-    if pattern.rest and not (pattern.words or pattern.known or pattern.forbidden):
-        return not pattern.checks or _passes(pattern, command, before)
-    given = arguments_of(command, {**options, **pattern.known} if pattern.known else options)
-    return (
-        _words_strictly(pattern, given, standing)
-        and _options_strictly(pattern, given)
-        and (not pattern.checks or _passes(pattern, command, before))
-    )
+    if not rest or words or known or forbidden:
+        given = arguments_of(command, {**options, **known} if known else options)
+        if not _words_strictly(pattern, given, standing) or not _options_strictly(pattern, given):
+            return False
+    return not checks or all(CHECKS[check](command, before) for check in checks)
 
 
-def _passes(pattern: CommandPattern, command: Command, before: Command | None) -> bool:
-    return all(CHECKS[check](command, before) for check in pattern.checks)
+def _is_installed(programs: tuple[str, ...], command: Command) -> bool:
+    """Whether it is a program that is meant by its name, from where programs are installed."""
+    return command.standard_path and any("/" not in program for program in programs)
 
 
-def _is_program(pattern: CommandPattern, command: Command) -> bool:
-    """Whether it is the program that is meant: by its name where programs are installed, or by its whole path."""
-    if command.path in pattern.programs:
-        return True
-    return command.standard_path and any("/" not in program for program in pattern.programs)
-
-
-def _worth_a_look(pattern: CommandPattern, command: Command) -> bool:
-    """Whether the first word of the pattern stands anywhere; most patterns of a program are ruled out by that."""
-    if not pattern.words:
-        return True
-    first = pattern.words[0]
+def _worth_a_look(first: WordPattern, command: Command) -> bool:
+    """Whether the first word of a pattern stands anywhere; most patterns of a program are ruled out by that."""
     if first.globs or first.paths or first.anything:
         return True
     return not first.exact.isdisjoint([word.text for word in command.argv])
@@ -122,15 +113,15 @@ def glob(pattern: str, text: str) -> bool:
 
 
 def _words_strictly(pattern: CommandPattern, given: Arguments, standing: Standing) -> bool:
-    wanted = pattern.words
-    for index, one in enumerate(given.words):
-        if one.word.maybe_option and not one.shielded and _option_would_harm(pattern, index):
+    wanted, rest = pattern.words, pattern.rest
+    for index, (word, certain, shielded) in enumerate(given.words):
+        if word.maybe_option and not shielded and _option_would_harm(pattern, index):
             return False
-        if index < len(wanted) or (wanted and wanted[-1].repeated and not pattern.rest):
+        if index < len(wanted) or (wanted and wanted[-1].repeated and not rest):
             place = wanted[min(index, len(wanted) - 1)]
-            if not one.certain or not _is(place, one.word, standing):
+            if not certain or not _is(place, word, standing):
                 return False
-        elif not pattern.rest:
+        elif not rest:
             return False
     return len(given.words) >= len(wanted)
 
@@ -152,22 +143,24 @@ def _is(place: WordPattern, word: Word, standing: Standing) -> bool:
 
 
 def _options_strictly(pattern: CommandPattern, given: Arguments) -> bool:
+    required, forbidden, only = pattern.required, pattern.forbidden, pattern.only
     if not given.options:
-        return not pattern.required
-    if pattern.only is None and not pattern.required and not pattern.forbidden:
+        return not required
+    if only is None and not required and not forbidden:
         return True
-    for option in pattern.required:
+    for option in required:
         if not any(_gives(one, option) for one in given.options):
             return False
     for one in given.options:
-        if (one.unknown or (one.value is not None and one.value.splits)) and _option_would_harm(pattern, one.at):
+        name, value, at, unknown = one
+        if (unknown or (value is not None and value.splits)) and _option_would_harm(pattern, at):
             return False
-        for option in pattern.forbidden:
-            if _matters(option, one.at) and _forbids(option, one.name):
+        for option in forbidden:
+            if _matters(option, at) and _forbids(option, name):
                 return False
-        listed = pattern.only is None or one.name in pattern.only
-        for option in pattern.required:
-            if one.name in option.names:
+        listed = only is None or name in only
+        for option in required:
+            if name in option.names:
                 listed = True
                 if not _gives(one, option):
                     return False
