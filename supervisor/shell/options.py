@@ -29,11 +29,14 @@ class Found:
     dashed: int | None = None
 
     def has(self, *names: str) -> bool:
-        return any(name in names for name, _ in self.options)
+        return bool(self.options) and any(name in names for name, _ in self.options)
 
     def value(self, *names: str) -> Word | None:
         """The value of the last of these options that was given."""
-        return next((value for name, value in reversed(self.options) if name in names), None)
+        for name, value in reversed(self.options):
+            if name in names:
+                return value
+        return None
 
 
 def table(short: str = "", long: str = "") -> Table:

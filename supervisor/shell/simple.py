@@ -32,20 +32,20 @@ class Statements:
         self._desk = desk
         self._place = place
         self._decoded = False
-        self._here = place
-        self._here_values: dict[str, str] = dict(place.values)
+        # Its values are those of now: whoever reads a script from here copies them, and is done before the next one.
+        self._here = replace(place, values=self.values)
 
     @contextmanager
     def repeating(self, construct: str) -> Iterator[None]:
         """What is taken meanwhile may run any number of times, because it stands inside of ``construct``."""
         outside = self._place
         self._place = replace(outside, via=(*outside.via, construct))
-        self._here = replace(self._place, values=self._here_values)
+        self._here = replace(self._place, values=self.values)
         try:
             yield
         finally:
             self._place = outside
-            self._here = replace(outside, values=self._here_values)
+            self._here = replace(outside, values=self.values)
 
     def take(self, command: SimpleCommand, *, piped: bool) -> None:
         """Hand over one simple command, and every script its words run."""
@@ -68,7 +68,7 @@ class Statements:
                 self._desk.refuse(OpaqueKind.EVALUATED_VALUE, " ".join(word.text for word in words), problem)
         call = Call(words=words, assignments=tuple(assignments), redirects=redirects, feed=self._feed(redirects, piped))
         self._decoded = (piped and self._decoded) or program.rpartition("/")[2] in _DECODERS
-        self._desk.run(call, self._inside())
+        self._desk.run(call, self._here)
 
     def take_plain(self, words: tuple[Word, ...], *, piped: bool) -> bool:
         """Hand over a command that is nothing but these words; ``False`` if there is more to do about it."""
@@ -78,13 +78,13 @@ class Statements:
         self.assigned = []
         feed = _PIPED[self._decoded] if piped else self._place.feed if self.alone else NO_FEED
         self._decoded = (piped and self._decoded) or program.rpartition("/")[2] in _DECODERS
-        self._desk.run(Call(words, (), (), feed), self._inside())
+        self._desk.run(Call(words, (), (), feed), self._here)
         return True
 
     def expand(self, raw: RawWord) -> None:
         """Read the scripts and sums that run when this word is expanded."""
         for script in raw.scripts:
-            here = self._inside()
+            here = self._here
             self._desk.script(text_of(script), here if here.feed is NO_FEED else replace(here, feed=NO_FEED))
         for text in raw.sums:
             self.evaluate(text)
@@ -105,7 +105,7 @@ class Statements:
         shape = "".join("$()" if _substitutes(piece) else piece.text for piece in raw.pieces)
         for problem in evaluated((_CONDITION, replace(word, text=shape.strip())), self._place.numbers):
             self._desk.refuse(OpaqueKind.EVALUATED_VALUE, text.strip(), problem)
-        self._desk.report(Call(words=(_CONDITION, word)), self._inside())
+        self._desk.report(Call(words=(_CONDITION, word)), self._here)
 
     def loop_values(self, name: str, raw: list[RawWord]) -> list[str] | None:
         """The values a loop goes through, if they are certain; takes note of what its variable may hold."""
@@ -167,12 +167,6 @@ class Statements:
         if piped:
             return _PIPED[self._decoded]
         return self._place.feed if self.alone else NO_FEED
-
-    def _inside(self) -> Place:
-        if self.values != self._here_values:
-            self._here_values = dict(self.values)
-            self._here = replace(self._place, values=self._here_values)
-        return self._here
 
 
 def _substitutes(piece: Piece) -> bool:
