@@ -130,11 +130,11 @@ class Scanner(WordScanner):
                 begun = _BEGINNING.match(source, position)
                 if begun and begun[2] not in NEVER_PLAIN:
                     texts = _texts(begun[1])
-                    end = begun.end(1)
+                    at, end = begun.span(1)
                     if not nested:
-                        self.begun[begun.start(1)] = end, tuple([plain_word(text) for text in texts])
+                        self.begun[at] = end, tuple([plain_word(text) for text in texts])
                     if len(texts) > 1:
-                        outline.fill(begun.end(2) + 1, end, "W")
+                        outline.fill(at + len(texts[0]) + 1, end, "W")
                     position = begun.end()
                     ended = position > end
                     self._count(start, len(texts) + ended)

@@ -147,7 +147,7 @@ class Shut:
 
 def shut(rules: TierRules, limits: OffLimits, commands: Sequence[Command], cwd: str | None) -> Shut:
     """What is shut to one call, seen from wherever its text goes."""
-    own = tuple(pattern for path in limits.paths for pattern in (path, f"{path}/**"))
+    own = _with_all_below(limits.paths)
     standing = Standing(work_dir=limits.work_dir, home=limits.home, bases=_bases(limits, commands, cwd))
     patterns = (*own, *rules.shut_paths)
     gates = _gates(patterns, limits.work_dir, limits.home)
@@ -207,6 +207,11 @@ def _touched(path: NamedPath, what: Callable[[], str], area: Shut, *, changes: b
     for rule, paths in (*area.rules.on_naming, *(area.rules.on_changing if changes else ())):
         if could_fit(path, paths, area.standing):
             yield by_rule(rule, what())
+
+
+@lru_cache(maxsize=16)
+def _with_all_below(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(pattern for path in paths for pattern in (path, f"{path}/**"))
 
 
 @lru_cache(maxsize=16)
