@@ -27,12 +27,9 @@ class Outline:
         self._first = ""  # the word the current command started with, as far as that matters
         self._in_condition = False
         self._target = False
+        self.at_start = True  # the next word is the first one of a command
         self.in_arguments = False  # an ordinary command has begun, and the next word is one of its arguments
         self.open_cases = 0
-
-    def starts_command(self) -> bool:
-        """Whether the next word is the first one of a command."""
-        return self._first == "" and not self._in_condition and not self._target
 
     def fill(self, start: int, end: int, character: str) -> None:
         self._patches.append((start, end, character))
@@ -40,6 +37,7 @@ class Outline:
     def begin(self, program: str) -> None:
         """An ordinary command has begun."""
         self._first = program
+        self.at_start = False
         self.in_arguments = True
 
     def separator(self) -> None:
@@ -47,6 +45,7 @@ class Outline:
         if not self._in_condition:
             self._first = ""
             self._target = self.in_arguments = False
+            self.at_start = True
 
     def redirect(self, start: int, operator: str) -> None:
         """Leave the direction of a redirection, and expect its target."""
@@ -55,7 +54,7 @@ class Outline:
         self.fill(keep + 1, start + len(operator), " ")
         if not self._in_condition:
             self._target = True
-            self.in_arguments = False
+            self.at_start = self.in_arguments = False
             self._first = self._first or "W"
 
     def word(self, start: int, end: int, text: str, *, plain: bool) -> None:
@@ -64,7 +63,8 @@ class Outline:
             if not plain or text in RESERVED:
                 self.fill(start, end, "W")
         elif self._in_condition:
-            self._in_condition = text != "]]"
+            self.at_start = text == "]]"
+            self._in_condition = not self.at_start
             if text not in _IN_CONDITION and not plain:
                 self.fill(start, end, "W")
         elif self._target:
@@ -75,6 +75,7 @@ class Outline:
             self._starting(start, end, text, plain=plain)
         elif text == "{" and self._first == "function":
             self._first = ""
+            self.at_start = True
         elif not plain:
             self.fill(start, end, "W")
 
@@ -94,11 +95,13 @@ class Outline:
             self.fill(start, end, " ")
         elif text == "[[":
             self._in_condition = True
+            self.at_start = False
         elif text in _STARTS_AGAIN:
             self.open_cases -= text == "esac"
         else:
             self.open_cases += text == "case"
             self._first = text
+            self.at_start = False
             self.in_arguments = text not in _HEADS
             if not plain:
                 self.fill(start, end, "W")

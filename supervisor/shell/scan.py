@@ -125,7 +125,7 @@ class Scanner(WordScanner):
         next_word, next_arguments = _BLANKS_AND_LITERAL.match, ARGUMENTS.match
         position, depth = start, 0
         while position < size:
-            if outline.starts_command() and not announced:
+            if outline.at_start and not announced:
                 # Most commands are nothing else, and leave the outline as they found it.
                 begun = _BEGINNING.match(source, position)
                 if begun and begun[2] not in NEVER_PLAIN:
