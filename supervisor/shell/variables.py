@@ -6,9 +6,11 @@ from collections.abc import Iterator
 # Each is looked for on its own, by fixed characters: one expression for all tries every one at every place of the text,
 # and takes longer to be made than most texts to be read.
 _UNCERTAIN_WORDS = (
-    *("eval", "source", "read", "readarray", "mapfile", "declare", "typeset", "local", "export", "readonly", "unset"),
-    *("getopts", "let", "select", "coproc", "wait", "trap", "IFS", "alias", "set", "shopt", "env"),
+    *("eval", "source", "mapfile", "declare", "local", "export"),
+    *("getopts", "let", "select", "coproc", "wait", "trap", "IFS", "alias", "shopt", "env"),
 )
+# Where what they have in common is missing, none of them has to be looked for.
+_UNCERTAIN_KIN = {"read": ("read", "readarray", "readonly"), "set": ("set", "unset", "typeset")}
 _UNCERTAIN_MARKS = ("((", "$[")
 _UNCERTAIN = (
     (("printf",), r"printf\s+-v"),
@@ -71,6 +73,9 @@ def _is_hopeless(source: str) -> bool:
             return True
     for word in _UNCERTAIN_WORDS:
         if word in source and any(_mentions(word, source)):
+            return True
+    for common, words in _UNCERTAIN_KIN.items():
+        if common in source and any(any(_mentions(word, source)) for word in words):
             return True
     for marks, pattern in _UNCERTAIN:
         if any(mark in source for mark in marks) and re.search(pattern, source, re.ASCII):
