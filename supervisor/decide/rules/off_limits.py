@@ -43,13 +43,13 @@ def is_known_to_be_harmless(command: Command, area: Shut) -> bool:
     """Whether only the words of the command count, and each of them has been let go before. True of most commands."""
     if command.assignments or command.name in _LOOKED_AT or "/" in command.path:
         return False
-    let_go = area.let_go
+    let_go = area.let_go.get
     for word in command.argv[1:]:
-        if word.dynamic or word.glob or not let_go.get(word.text):
+        if word.dynamic or word.glob or not let_go(word.text):
             return False
     for redirect in command.redirects:
         word = redirect.target
-        if word.dynamic or word.glob or not let_go.get(word.text):
+        if word.dynamic or word.glob or not let_go(word.text):
             return False
     return True
 
