@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from supervisor.decide.masking.assignments import Assignments
+from supervisor.decide.masking.logins import mask_logins
 from supervisor.decide.masking.manifests import mask_manifests
 from supervisor.decide.masking.mark import MASK
 from supervisor.decide.masking.names import SecretNames, is_placeholder
@@ -45,7 +46,7 @@ class Masker:
             if form in text:
                 text = text.replace(form, MASK)
         text = without_cut_off(text, self._values)
-        return mask_manifests(self._assignments.mask(mask_shapes(text)))
+        return mask_manifests(self._assignments.mask(mask_logins(mask_shapes(text))))
 
     def value(self, value: object) -> object:
         """The same for what JSON can hold. What stands under the name of a secret is masked whole."""

@@ -22,6 +22,11 @@ _TOKENS: Final = (
     (True, "rk_test_", r"[A-Za-z0-9]{16,}"),
     (True, "whsec_", r"[A-Za-z0-9+/]{16,}"),
     (False, "shpat_", r"[a-f0-9]{32}"),
+    (False, "shpca_", r"[a-f0-9]{32}"),
+    (False, "shppa_", r"[a-f0-9]{32}"),
+    (False, "shpss_", r"[a-f0-9]{32}"),
+    (True, "sq0atp-", r"[A-Za-z0-9_-]{22,}"),
+    (True, "sq0csp-", r"[A-Za-z0-9_-]{40,}"),
     (False, "ghp_", r"[A-Za-z0-9]{20,}"),
     (False, "gho_", r"[A-Za-z0-9]{20,}"),
     (False, "ghs_", r"[A-Za-z0-9]{20,}"),
@@ -32,15 +37,28 @@ _TOKENS: Final = (
     (False, "glptt-", r"[A-Za-z0-9_.-]{16,}"),
     (False, "gldt-", r"[A-Za-z0-9_.-]{16,}"),
     (False, "glrt-", r"[A-Za-z0-9_.-]{16,}"),
-    (True, "xox", r"[abeoprs]-[A-Za-z0-9-]{8,}"),
+    (True, "glcbt-", r"[A-Za-z0-9_.-]{16,}"),
+    (True, "glft-", r"[A-Za-z0-9_.-]{16,}"),
+    (True, "glimt-", r"[A-Za-z0-9_.-]{16,}"),
+    (True, "gloas-", r"[A-Za-z0-9_.-]{16,}"),
+    (True, "glsoat-", r"[A-Za-z0-9_.-]{16,}"),
+    (True, "glagent-", r"[A-Za-z0-9_.-]{30,}"),
+    (True, "glsa_", r"[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}"),
+    (True, "glc_eyJ", r"[A-Za-z0-9+/=]{20,}"),
+    (True, "xox", r"[abcdeoprs]-[A-Za-z0-9%-]{8,}"),
     (True, "xapp-", r"[0-9]-[A-Za-z0-9-]{8,}"),
     (True, "AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     (True, "ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     (True, "AIza", r"[A-Za-z0-9_-]{30,}"),
     (True, "ya29.", r"[A-Za-z0-9_-]{20,}"),
+    (True, "1//0", r"[A-Za-z0-9_-]{40,}"),
     (True, "eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*"),
     (True, "npm_", r"[A-Za-z0-9]{30,}"),
     (True, "hf_", r"[A-Za-z0-9]{20,}"),
+    (True, "gsk_", r"[A-Za-z0-9]{40,}"),
+    (True, "xai-", r"[A-Za-z0-9]{40,}"),
+    (True, "r8_", r"[A-Za-z0-9]{37}(?![A-Za-z0-9])"),
+    (True, "pplx-", r"[A-Za-z0-9]{40,}"),
     (False, "dckr_pat_", r"[A-Za-z0-9_-]{16,}"),
     (True, "hvs.", r"[A-Za-z0-9_-]{20,}"),
     (True, "hvb.", r"[A-Za-z0-9_-]{20,}"),
@@ -48,6 +66,22 @@ _TOKENS: Final = (
     (False, "GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
     (False, "ATATT3", r"[A-Za-z0-9_=-]{20,}"),
     (False, "lin_api_", r"[A-Za-z0-9]{30,}"),
+    (True, "ntn_", r"[A-Za-z0-9]{40,}"),
+    (True, "figd_", r"[A-Za-z0-9_-]{20,}"),
+    (True, "sntrys_", r"[A-Za-z0-9+/=_]{40,}"),
+    (True, "sntryu_", r"[a-f0-9]{40,}"),
+    (True, "sbp_", r"[a-f0-9]{40}"),
+    (True, "dapi", r"[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])"),
+    (True, "NRAK-", r"[A-Z0-9]{27}(?![A-Za-z0-9])"),
+    (True, "HRKU-", r"[A-Za-z0-9_-]{36,}"),
+    (True, "dp.", r"(?:audit|ct|pt|sa|scim|st)\.[A-Za-z0-9_.-]{40,}"),
+    (True, "pul-", r"[a-f0-9]{40}"),
+    (True, "pscale_", r"(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{30,}"),
+    (True, "ops_eyJ", r"[A-Za-z0-9_=-]{40,}"),
+    (True, "AKCp", r"[A-Za-z0-9]{50,}"),
+    (False, ".atlasv1.", r"[A-Za-z0-9_=-]{50,}"),
+    # The key of Twilio. That of an account begins with AC, and is only its number.
+    (True, "SK", r"[a-f0-9]{32}(?![A-Za-z0-9])"),
     (False, "rubygems_", r"[a-f0-9]{40,}"),
     (True, "PMAK-", r"[a-f0-9]{24}-[a-f0-9]{30,}"),
     # What a password is kept as: it can be guessed from.
@@ -56,11 +90,24 @@ _TOKENS: Final = (
     (False, "$y$", r"[A-Za-z0-9./]+\$[A-Za-z0-9./]{1,86}\$[A-Za-z0-9./]{43}"),
     (False, "$2b$", r"[0-9]{2}\$[A-Za-z0-9./]{53}"),
     (False, "$2y$", r"[0-9]{2}\$[A-Za-z0-9./]{53}"),
+    (False, "$2a$", r"[0-9]{2}\$[A-Za-z0-9./]{53}"),
     (False, "$apr1$", r"[A-Za-z0-9./]{1,8}\$[A-Za-z0-9./]{22}"),
+    (False, "$1$", r"[A-Za-z0-9./]{1,8}\$[A-Za-z0-9./]{22}"),
+    (False, "$argon2", r"(?:id|i|d)\$(?:v=[0-9]+\$)?[a-z0-9=,]+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]{16,}"),
+    (False, "SCRAM-SHA-", r"(?:1|256)\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+"),
     (False, "dop_v1_", r"[a-f0-9]{40,}"),
+    (False, "doo_v1_", r"[a-f0-9]{40,}"),
+    (False, "dor_v1_", r"[a-f0-9]{40,}"),
     (True, "pypi-", r"[A-Za-z0-9_-]{50,}"),
     (True, "SG.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
     (False, "AGE-SECRET-KEY-1", r"[A-Z0-9]{20,}"),
+)
+# What follows the number of a bot. Discord writes the number in base64, and of digits nothing but these comes out.
+_TELEGRAM: Final = r":(?<=[0-9]{8}:)(?<![0-9]{11}:)(?P<secret>[A-Za-z0-9_-]{35})(?![A-Za-z0-9_-])"
+_DIGITS: Final = r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5}"
+_DISCORD: Final = (
+    rf"\.(?:(?<={_DIGITS}\.)|(?<={_DIGITS}[A-Za-z0-9]{{2}}\.)|(?<={_DIGITS}[A-Za-z0-9]{{3}}\.))"
+    r"(?P<secret>[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"
 )
 _LONGEST_KEY_BLOCK: Final = 20_000
 
@@ -74,6 +121,10 @@ def mask_shapes(text: str) -> str:
     for begins_word, prefix, rest in _TOKENS:
         if prefix in text:
             text = _pattern(_token(begins_word, prefix, rest)).sub(MASK, text)
+    if ":" in text:
+        text = _pattern(_TELEGRAM).sub(_if_secret_is_mixed, text)
+    if "." in text:
+        text = _pattern(_DISCORD).sub(_secret_only, text)
     if "://" in text:
         text = _mask_addresses(text)
     if "uthorization" in text or "UTHORIZATION" in text or "ookie" in text:
@@ -104,10 +155,16 @@ def _secret_only(match: re.Match[str]) -> str:
 
 
 def _if_mixed(match: re.Match[str]) -> str:
-    """The secret key that belongs to an access key id; a hash has no capitals."""
-    found = match[0]
-    is_mixed = any(c.isupper() for c in found) and any(c.islower() for c in found) and any(c.isdigit() for c in found)
-    return MASK if is_mixed else found
+    return MASK if _is_mixed(match[0]) else match[0]
+
+
+def _if_secret_is_mixed(match: re.Match[str]) -> str:
+    return _secret_only(match) if _is_mixed(match["secret"]) else match[0]
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether it was drawn from all letters and digits: a hash has no capitals, a name no digits or no capitals."""
+    return any(c.isupper() for c in text) and any(c.islower() for c in text) and any(c.isdigit() for c in text)
 
 
 def _if_a_bearer(match: re.Match[str]) -> str:
@@ -138,6 +195,11 @@ def _mask_addresses(text: str) -> str:
         )
     if "/api/webhooks/" in text:
         text = _pattern(r"/api/webhooks/[0-9]+/(?P<secret>[A-Za-z0-9_-]+)").sub(_secret_only, text)
+    if "office.com/webhook" in text:
+        text = _pattern(r"office\.com/webhook(?:b2)?/(?P<secret>[A-Za-z0-9@/_-]+)").sub(_secret_only, text)
+    if "sig=" in text:
+        # The signature that lets whoever has the address into a storage or a workflow of Azure.
+        text = _pattern(r"sig=(?<=[?&;]sig=)(?P<secret>[A-Za-z0-9%+/_-]{20,}=*)").sub(_secret_only, text)
     return text
 
 
@@ -174,6 +236,8 @@ _OPTIONS: Final = (
     (("sshpass",), rf"[ \t]-p[ \t]*{_WORD}"),
     (("redis-cli",), rf"[ \t]-a[ \t]*{_WORD}"),
     (("docker login", "podman login", "helm registry login"), rf"[ \t]-p[ \t]*{_WORD}"),
+    (("ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldappasswd", "ldapwhoami"), rf"[ \t]-w[ \t]*{_WORD}"),
+    (("smbclient", "rpcclient"), r"[ \t](?:-U|--user)[ \t=]*[\"']?[^\s%\"']{1,100}%(?P<bare>[^\s\"'|;&\\]+)"),
     (("curl", "wget"), r"[ \t](?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"']{1,100}:(?P<bare>[^\s\"'|;&\\]+)"),
 )
 _COMMAND_REACH: Final = 300
