@@ -4,7 +4,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from supervisor.climb.entries import usable_id
-from supervisor.decide.context import context_left_behind, first_call, window
+from supervisor.decide.context import WindowOf, context_left_behind, first_call, window
 from supervisor.decide.cost import PriceOf, spend
 from supervisor.decide.outcome import outcome
 from supervisor.decide.report import find_report
@@ -33,7 +33,7 @@ def conclude(
     inherited: UsageByModel | None,
     version: str | None,
     price: PriceOf,
-    configured_window: int | None,
+    window_of: WindowOf,
     last_message_at: dt.datetime | None,
     now: dt.datetime,
 ) -> SessionEnd:
@@ -67,7 +67,7 @@ def conclude(
         cost_basis=used.basis,
         tokens=used.tokens,
         context_tokens=context_left_behind(transcript),
-        context_window=window(transcript, model_id) or configured_window,
+        context_window=window(transcript, session.model, window_of),
         first_call_tokens=first_call(transcript),
         reported_usage=used.reported,
         num_turns=result.num_turns if result else None,

@@ -187,7 +187,7 @@ async def _attend(
         inherited=inherited_usage(session, parent),
         version=ladder.runtime.version,
         price=price_table(ladder),
-        configured_window=settings.models.window(session.model),
+        window_of=settings.models.window,
         last_message_at=recorder.last_message_at,
         now=ladder.clock(),
     )

@@ -133,7 +133,7 @@ def _caught_up(ladder: Ladder, session: Session, calls: Sequence[RecordedCall]) 
         inherited=inherited_usage(session, parent),
         version=ladder.runtime.version,
         price=price_table(ladder),
-        configured_window=ladder.settings.models.window(session.model),
+        window_of=ladder.settings.models.window,
         last_message_at=recorder.last_message_at or session.last_message_at,
         now=ladder.clock(),
     )

@@ -1,6 +1,11 @@
 """How full a conversation is. Pure. Called from climb.run and decide.continuity."""
 
+from collections.abc import Callable
+
 from supervisor.model.events import Transcript
+
+# How many tokens fit into the model of this name, as the operator has it on file.
+WindowOf = Callable[[str], int | None]
 
 
 def context_left_behind(transcript: Transcript) -> int | None:
@@ -24,13 +29,16 @@ def first_call(transcript: Transcript) -> int | None:
     return next((call.tokens.read for call in transcript.calls if call.main_loop), None)
 
 
-def window(transcript: Transcript, model_id: str | None) -> int | None:
-    """The window of the run's own model, as the CLI reports it."""
-    result = transcript.result
-    if result is None or model_id is None:
-        return None
-    usage = result.model_usage.get(model_id)
-    return usage.context_window if usage else None
+def window(transcript: Transcript, model: str, configured: WindowOf) -> int | None:
+    """The window of the run's own model: as the CLI reports it, else as configured for it, else for what it was asked.
+
+    ``model`` is the name the CLI was given, which may be an alias: only the CLI knows which model that means.
+    """
+    model_id = transcript.init.model if transcript.init else None
+    if model_id is None:
+        return configured(model)
+    usage = transcript.result.model_usage.get(model_id) if transcript.result else None
+    return (usage.context_window if usage else None) or configured(model_id) or configured(model)
 
 
 def over(tokens: int | None, limit_window: int | None, threshold: float) -> bool:

@@ -4,6 +4,7 @@ import pytest
 from make import a_call, a_result, a_transcript, usage
 
 from supervisor.decide.context import context_left_behind, first_call, over, window
+from supervisor.model.events import Init
 from supervisor.model.session import Tokens
 
 
@@ -36,12 +37,27 @@ def test_the_first_call_counts_all_that_was_read():
     assert first_call(a_transcript(calls=calls)) == 125
 
 
-def test_the_window_is_that_of_the_run_s_own_model():
-    result = a_result(model_usage={"own": usage(0.1, window=1_000_000, input=1), "side": usage(0.1, input=1)})
+ON_FILE = {"alias": 200_000, "own": 500_000}
+REPORTED = a_result(model_usage={"own": usage(0.1, window=1_000_000, input=1), "side": usage(0.1, input=1)})
 
-    assert window(a_transcript(result), "own") == 1_000_000
-    assert window(a_transcript(result), "other") is None
-    assert window(a_transcript(), "own") is None
+
+def ran(model: str | None) -> Init:
+    return Init(session_id="s", model=model, version=None, tools=(), cwd=None)
+
+
+@pytest.mark.parametrize(
+    ("transcript", "asked", "expected"),
+    [
+        pytest.param(a_transcript(REPORTED, init=ran("own")), "alias", 1_000_000, id="the CLI says it"),
+        pytest.param(a_transcript(init=ran("own")), "alias", 500_000, id="no result: the model that ran"),
+        pytest.param(a_transcript(REPORTED, init=ran("other")), "alias", 200_000, id="not on file: what was asked for"),
+        pytest.param(a_transcript(init=ran(None)), "alias", 200_000, id="the CLI named no model"),
+        pytest.param(a_transcript(), "alias", 200_000, id="it said nothing at all"),
+        pytest.param(a_transcript(init=ran("other")), "another", None, id="nobody knows"),
+    ],
+)
+def test_the_window_is_that_of_the_run_s_own_model_as_far_as_anybody_knows(transcript, asked, expected):
+    assert window(transcript, asked, ON_FILE.get) == expected
 
 
 @pytest.mark.parametrize(
