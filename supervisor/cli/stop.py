@@ -17,7 +17,7 @@ from supervisor.cli.show import find, recorded
 from supervisor.climb.outfit import find_runtime, make_ladder
 from supervisor.errors import Conflict, OpsladderError
 from supervisor.model.cycle import Chain, CycleStatus
-from supervisor.model.session import SessionStatus
+from supervisor.model.session import Session, SessionStatus
 from supervisor.settings import Settings, settings_from_process
 
 if TYPE_CHECKING:
@@ -35,20 +35,15 @@ def stop(config: Path | None, record: int, *, as_json: bool) -> None:
     logs.keep_secret(settings.masker())
     with recorded(settings) as store:
         session = find(store.session, record)
-        cycle = store.cycle(session.cycle_id)
-        match cycle.status:
-            case CycleStatus.RUNNING:
-                store.ask_to_stop(cycle.id, by=who())
-                _wait(settings, store, cycle.id)
-                if store.cycle(cycle.id).status is CycleStatus.PAUSED:
-                    # Whoever ran it let it wait at this very moment.
-                    _give_up(store, store.chain(cycle.id))
-            case CycleStatus.PAUSED:
-                _give_up(store, store.chain(cycle.id))
-            case over:
-                raise Conflict(f"Record {session.id} is {session.status.value}, and its cycle {cycle.id} {over.value}.")
+        try:
+            _end(settings, store, session)
+        except Conflict:
+            if store.cycle(session.cycle_id).status is not CycleStatus.RUNNING:
+                raise
+            # It waited, and somebody went on with it at this very moment.
+            _end(settings, store, session)
         ended = store.session(record)
-        settled = store.cycle(cycle.id)
+        settled = store.cycle(session.cycle_id)
     if as_json:
         document = {
             "schema": "opsladder.stop/1",
@@ -58,6 +53,21 @@ def stop(config: Path | None, record: int, *, as_json: bool) -> None:
         print(json.dumps(document))
     else:
         print(f"Record {ended.id} is {ended.status.value}; cycle {settled.id} is {settled.status.value}.")
+
+
+def _end(settings: Settings, store: "Store", session: Session) -> None:
+    """End the record's cycle, whether it runs or waits."""
+    cycle = store.cycle(session.cycle_id)
+    if cycle.status is CycleStatus.RUNNING:
+        store.ask_to_stop(cycle.id, by=who())
+        _wait(settings, store, cycle.id)
+    elif cycle.status is not CycleStatus.PAUSED:
+        is_over = cycle.status.value
+        raise Conflict(f"Record {session.id} is {session.status.value}, and its cycle {cycle.id} {is_over}.")
+    # Whoever ran it may have let it wait meanwhile.
+    chain = store.chain(cycle.id)
+    if chain.cycle.status is CycleStatus.PAUSED:
+        _give_up(store, chain)
 
 
 def _wait(settings: Settings, store: "Store", cycle_id: int) -> None:
@@ -94,6 +104,7 @@ def _give_up(store: "Store", chain: Chain) -> None:
         detail=f"The cycle was stopped by {by} while it waited.",
         now=now,
         by=by,
+        expect=CycleStatus.PAUSED,
     )
     for session in chain.sessions:
         if session.status is SessionStatus.PAUSED:

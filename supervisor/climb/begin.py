@@ -128,6 +128,8 @@ async def _give_up(ladder: Ladder, waiting: Chain, request: CycleRequest) -> Non
         detail=f"Record {request.retry_of} was retried instead of going on here.",
         now=ladder.clock(),
         by=request.by,
+        # Somebody may have gone on with it since we looked.
+        expect=CycleStatus.PAUSED,
     )
 
 

@@ -76,7 +76,7 @@ class SessionEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleEnd:
-    """How a cycle ended, or why it waits. ``event`` says so on its record."""
+    """How a cycle ended, or why it waits. ``event`` says so on its record; ``expect`` is what it has to be before."""
 
     cycle_id: int
     status: CycleStatus
@@ -85,6 +85,7 @@ class CycleEnd:
     at: datetime
     event: NewEvent | None = None
     by: str | None = None
+    expect: CycleStatus | None = None
 
 
 class CostBy(StrEnum):

@@ -189,9 +189,15 @@ class Writes:
         now: datetime,
         by: str | None = None,
         event: NewEvent | None = None,
+        expect: CycleStatus | None = None,
     ) -> Cycle:
-        """End a cycle or let it wait, which frees its schedule's lock. ``event`` says why, on the cycle's record."""
-        end = CycleEnd(cycle_id=cycle_id, status=status, reason=reason, detail=detail, at=now, by=by, event=event)
+        """End a cycle or let it wait, which frees its schedule's lock. ``event`` says why, on the cycle's record.
+
+        ``Conflict`` when it is not what the caller expects.
+        """
+        end = CycleEnd(
+            cycle_id=cycle_id, status=status, reason=reason, detail=detail, at=now, by=by, event=event, expect=expect
+        )
         return self.finish_cycles([end])[0]
 
     def finish_cycles(self, ends: Sequence[CycleEnd]) -> list[Cycle]:
@@ -307,7 +313,8 @@ def _refuse_beside_paused(connection: Connection, schedule: str) -> None:
 
 def _move_of(end: CycleEnd) -> Move:
     values: Values = {"reason": end.reason, "detail": end.detail, "ended_at": end.at}
-    return Move(record=end.cycle_id, to=end.status, values=values, at=end.at, why=end.reason, by=end.by)
+    expect = None if end.expect is None else (end.expect,)
+    return Move(record=end.cycle_id, to=end.status, values=values, at=end.at, why=end.reason, expect=expect, by=end.by)
 
 
 def _owned(owner: Owner, now: datetime) -> Values:
