@@ -186,9 +186,10 @@ def _after_rejected(chain: Chain, last: Session, policy: Policy, around: Surroun
 def _after_paused(chain: Chain, last: Session, policy: Policy, around: Surroundings, now: dt.datetime) -> Step:
     occasion = _may_go_on(last, policy, around, now)
     if occasion is None:
-        return Finish(
-            status=CycleStatus.PAUSED, reason=_name(last.failure), detail=_detail(last, "is paused"), tell=True
-        )
+        detail = _detail(last, "is paused")
+        if last.failure is Failure.BUDGET:
+            detail += f" {_more_money(chain)}"
+        return Finish(status=CycleStatus.PAUSED, reason=_name(last.failure), detail=detail, tell=True)
     # A limit that is reached again at once would otherwise be run into for ever.
     again = last.resumes + (occasion is Reason.USAGE_LIMIT_RESET)
     if again > policy.continuity.max_resumes:
@@ -298,11 +299,16 @@ def _held_back(chain: Chain, policy: Policy, around: Surroundings) -> Finish | N
         return Finish(
             status=CycleStatus.PAUSED,
             reason=Failure.BUDGET.value,
-            detail=f"{over.sentence} No further run is started: `opsladder cycle {chain.cycle.schedule} "
-            "--approve-budget` goes on at once, the next cycle tomorrow by itself.",
+            detail=f"{over.sentence} No further run is started. {_more_money(chain)}",
             tell=True,
         )
     return None
+
+
+def _more_money(chain: Chain) -> str:
+    # With its schedule: without one the command goes on with the first schedule's.
+    again = f"opsladder cycle {chain.cycle.schedule}"
+    return f"`{again} --approve-budget` goes on at once, the next cycle tomorrow by itself."
 
 
 def _name(failure: Failure | None) -> str | None:

@@ -57,8 +57,7 @@ _STOPPED_BY_US: dict[Ended, tuple[SessionStatus, Failure, str]] = {
     Ended.BUDGET: (
         SessionStatus.PAUSED,
         Failure.BUDGET,
-        "The run was stopped because a budget is used up. `opsladder cycle --approve-budget` goes on at once, the next "
-        "cycle tomorrow by itself.",
+        "The run was stopped because a budget is used up.",
     ),
     Ended.NO_OUTPUT: (
         SessionStatus.TIMED_OUT,
@@ -125,8 +124,7 @@ def _by_result(result: Result, transcript: Transcript, *, refusable: bool) -> Ou
         return Outcome(
             status=SessionStatus.PAUSED,
             failure=Failure.BUDGET,
-            detail="The run reached its tier's max_budget_usd before it reported. `opsladder cycle --approve-budget` "
-            "goes on at once, the next cycle tomorrow by itself.",
+            detail="The run reached its tier's max_budget_usd before it reported.",
         )
     said = result.text or "; ".join(result.errors) or None
     if result.terminal_reason == "prompt_too_long":

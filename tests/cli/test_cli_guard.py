@@ -300,6 +300,7 @@ def test_a_used_up_budget_pauses_until_more_is_approved(tmp_path: Path, new_cli:
         stopped = opsladder.run("cycle", "nightly")
         waits = opsladder.run("cycle", "nightly")
         listed = opsladder.run("approvals")
+        shown = [opsladder.run(*page) for page in (("chain", "1"), ("session", "1"), ("chains",), ("notify", "list"))]
         on = opsladder.run("cycle", "nightly", "--approve-budget", "--json")
 
     assert stopped.exit_code == 4
@@ -307,6 +308,11 @@ def test_a_used_up_budget_pauses_until_more_is_approved(tmp_path: Path, new_cli:
     # With its schedule: without one the command would go on with the first schedule's.
     way_on = "`opsladder cycle nightly --approve-budget` now, or `opsladder cycle nightly` from tomorrow (UTC) on"
     assert stopped.out.splitlines()[-1] == f"to go on: {way_on}"
+    printed = " ".join(" ".join(done.out for done in (stopped, waits, listed, *shown)).split())
+    assert set(re.findall(r"`(opsladder cycle .*?)`", printed)) == {
+        "opsladder cycle nightly --approve-budget",
+        "opsladder cycle nightly",
+    }
     assert waits.exit_code == 5
     assert listed.out.splitlines()[1] == f"Cycle 1 of nightly is paused (budget). To go on: {way_on}."
     assert (on.exit_code, on.document["cycle"]["id"], on.document["cycle"]["status"]) == (0, 1, "healthy")

@@ -1,6 +1,7 @@
 """When a paused chain goes on, as a table."""
 
 import datetime as dt
+import re
 from dataclasses import replace
 
 import pytest
@@ -63,6 +64,12 @@ def test_a_paused_run_stays_paused_until_what_it_waits_for_has_come(failure, aro
 
     assert isinstance(step, Finish)
     assert (step.status, step.reason, step.tell) == (CycleStatus.PAUSED, failure.value, True)
+
+
+def test_a_used_up_budget_names_the_command_that_goes_on_with_this_very_cycle():
+    step = ask(paused(Failure.BUDGET, detail="The run was stopped because a budget is used up."))
+
+    assert re.findall(r"`opsladder cycle .*?`", step.detail) == ["`opsladder cycle default --approve-budget`"]
 
 
 def test_a_used_up_budget_is_no_obstacle_on_the_next_day():
