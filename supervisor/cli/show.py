@@ -107,17 +107,10 @@ def _row(chain: Chain) -> tuple[str, ...]:
         cycle.schedule,
         f"{words.CYCLE_SIGNS[cycle.status][0]} {cycle.status.value}",
         str(max((s.tier for s in chain.sessions), default="-")),
-        _numbers([s.id for s in chain.sessions]),
+        words.numbers([s.id for s in chain.sessions]),
         words.money(chain.cost_usd, exact=chain.cost_is_exact, unknown="unknown") if chain.sessions else "-",
         words.duration(chain.duration_seconds),
     )
-
-
-def _numbers(ids: Sequence[int]) -> str:
-    """``12-14`` when nothing is missing between the first and the last, else each."""
-    if len(ids) > 1 and ids[-1] - ids[0] == len(ids) - 1:
-        return f"{ids[0]}-{ids[-1]}"
-    return ",".join(map(str, ids)) or "-"
 
 
 def _said_of(chain: Chain) -> "Text":

@@ -34,24 +34,34 @@ def _elsewhere(session: Session, chain: Chain) -> list[Text]:
 
 
 def cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
-    cycle = chain.cycle
-    seconds = elapsed_seconds if chain.duration_seconds is None else chain.duration_seconds
+    cycle, own = chain.cycle, chain.own
+    seconds = elapsed_seconds if own.duration_seconds is None else own.duration_seconds
     runs = cycle.status is CycleStatus.RUNNING
     line = Text.assemble(("Cycle ", "bold"), (f"{cycle.id} ", "bold"), f"{cycle.schedule} ", _sign(cycle))
     if cycle.reason:
         line.append(f" ({cycle.reason})")
     if cycle.dry_run:
         line.append("  dry run", "yellow")
-    if chain.sessions and not (runs and chain.cost_usd is None):
-        line.append(f"  {words.money(chain.cost_usd, exact=chain.cost_is_exact)}", "bold")
+    if own.sessions and not (runs and own.cost_usd is None):
+        line.append(f"  {words.money(own.cost_usd, exact=own.cost_is_exact)}", "bold")
     if seconds is not None:
         line.append(f"  {words.duration(seconds)}")
+    if chain.others:
+        line.append(f"\n{_whole(chain)}")
     if cycle.detail:
         line.append(f"\n{words.one_line(cycle.detail, 300)}", "italic")
     way_on = words.way_on(cycle)
     if way_on:
         line.append(f"\n→ To go on: {way_on}.", "yellow")
     return line
+
+
+def _whole(chain: Chain) -> str:
+    """The chain beyond its cycle: the head tells of the cycle alone."""
+    cycles = words.numbers(sorted(c.id for c in (chain.cycle, *chain.others)))
+    took = "" if chain.duration_seconds is None else f", {words.duration(chain.duration_seconds)}"
+    cost = words.money(chain.cost_usd, exact=chain.cost_is_exact)
+    return f"One chain of {len(chain.sessions)} records in cycles {cycles}: {cost}{took}"
 
 
 def session_lines(session: Session, extra: list[Text]) -> Text:

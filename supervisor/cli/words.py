@@ -1,5 +1,7 @@
 """Figures and states as people read them. No I/O. Used by everything that prints for people."""
 
+from collections.abc import Sequence
+
 from supervisor.model.cycle import Cycle, CycleStatus
 from supervisor.model.permission import Verdict
 from supervisor.model.session import CostBasis, Session, SessionStatus
@@ -65,6 +67,13 @@ def count(number: int | None) -> str:
 
 def several(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def numbers(ids: Sequence[int]) -> str:
+    """Ids in their order: ``12-14`` when nothing is missing between the first and the last, else each."""
+    if len(ids) > 1 and ids[-1] - ids[0] == len(ids) - 1:
+        return f"{ids[0]}-{ids[-1]}"
+    return ",".join(map(str, ids)) or "-"
 
 
 def tool_calls(session: Session) -> str:

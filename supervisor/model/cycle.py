@@ -56,13 +56,26 @@ class Cycle:
     archived_at: datetime | None = None
     ended_at: datetime | None = None
 
+    @property
+    def duration_seconds(self) -> float | None:
+        return None if self.ended_at is None else max(0.0, (self.ended_at - self.started_at).total_seconds())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """A cycle with the records of its processes, oldest first."""
+    """A cycle with the records of its processes, oldest first.
+
+    Read from a record, it also has those of the ``others`` that the same work went on in. The figures are of them all.
+    """
 
     cycle: Cycle
     sessions: tuple[Session, ...]
+    others: tuple[Cycle, ...] = ()
+
+    @property
+    def own(self) -> "Chain":
+        """The cycle with its own records only."""
+        return Chain(cycle=self.cycle, sessions=tuple(s for s in self.sessions if s.cycle_id == self.cycle.id))
 
     @property
     def cost_usd(self) -> float | None:
@@ -76,9 +89,9 @@ class Chain:
 
     @property
     def duration_seconds(self) -> float | None:
-        if self.cycle.ended_at is None:
-            return None
-        return max(0.0, (self.cycle.ended_at - self.cycle.started_at).total_seconds())
+        """How long its cycles took, together; ``None`` while one of them runs."""
+        known = [c.duration_seconds for c in (self.cycle, *self.others) if c.duration_seconds is not None]
+        return sum(known) if len(known) == 1 + len(self.others) else None
 
     def by_id(self, record: int | None) -> Session | None:
         return next((s for s in self.sessions if s.id == record), None)

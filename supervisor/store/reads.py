@@ -81,7 +81,10 @@ class Reads:
                 raise NotFound(f"There is no session {record}.")
             touched = select(SESSIONS.c.cycle_id).where(SESSIONS.c.id.in_(select(_tree(record).c.id)))
             sessions = _sessions(connection, SESSIONS.c.cycle_id.in_(touched))
-            return Chain(cycle=_cycle(connection, cycle_id), sessions=sessions)
+            ids = sorted({session.cycle_id for session in sessions})
+            rows = connection.execute(select(CYCLES).where(CYCLES.c.id.in_(ids)).order_by(CYCLES.c.id)).mappings()
+            cycles = {cycle.id: cycle for cycle in map(cycle_of, rows)}
+            return Chain(cycle=cycles.pop(cycle_id), sessions=sessions, others=tuple(cycles.values()))
 
     def children(self, record: int) -> list[Session]:
         """The records that continue this one or were handed off from it."""

@@ -10,7 +10,11 @@ import pytest
 from rich.cells import cell_len
 
 from supervisor.cli.show import moment
-from tests.cli.command_line import OPSLADDER, CommandLine, as_ordinary_user
+from supervisor.model.cycle import CycleStatus, Trigger
+from supervisor.model.session import CostBasis, SessionStatus
+from supervisor.store import open_store
+from tests.cli.command_line import OPSLADDER, CommandLine, Onlooker, as_ordinary_user, command_line
+from tests.store.store_examples import NOON, add_session, begin, end, minutes
 
 LISTINGS = {
     "chains": ("chains",),
@@ -104,6 +108,42 @@ def test_what_the_encoding_lacks_is_replaced(recorded: CommandLine) -> None:
 
     assert (done.exit_code, done.err) == (0, "")
     assert "Tier 2 sonnet ? completed" in done.out
+
+
+@pytest.fixture(scope="module")
+def retried(tmp_path_factory: pytest.TempPathFactory) -> Onlooker:
+    """Cycle 1 with records 1 and 2, and cycle 2 that retried record 2, an hour and a half later and for nothing."""
+    opsladder = command_line(tmp_path_factory.mktemp("retried"))
+    opsladder.state.mkdir(mode=0o700)
+    reported = {"cost_basis": CostBasis.REPORTED}
+    with open_store(f"sqlite:///{opsladder.state}/opsladder.db") as store:
+        first, later = begin(store), NOON + minutes(90)
+        one = add_session(store, first)
+        end(store, one, cost_usd=0.03, **reported)
+        two = add_session(store, first, one, tier=2)
+        end(store, two, cost_usd=0.04, **reported)
+        store.finish_cycle(first.id, status=CycleStatus.UNRESOLVED, reason=None, detail=None, now=NOON + minutes(2))
+        second = begin(store, now=later, trigger=Trigger.RETRY)
+        three = add_session(store, second, two, tier=2, created_at=later)
+        end(store, three, SessionStatus.FAILED, cost_usd=0.0, ended_at=later, **reported)
+        store.finish_cycle(second.id, status=CycleStatus.FAILED, reason=None, detail=None, now=later + minutes(1))
+    return Onlooker(directory=opsladder.directory, env=opsladder.env)
+
+
+def test_the_head_of_a_chain_over_several_cycles_tells_the_cycle_and_the_chain_apart(retried: CommandLine) -> None:
+    chain, own = retried.run("chain", "3").out.splitlines(), retried.run("chain", "--cycle", "2").out.splitlines()
+
+    assert chain[0] == own[0] == "Cycle 2 default ✗ failed  $0.0000  1m00s"
+    assert chain[1] == "One chain of 3 records in cycles 1-2: $0.0700, 3m00s"
+    assert not any("chain of" in line for line in own)
+
+
+def test_the_total_of_a_chain_is_that_of_the_records_it_lists(retried: CommandLine) -> None:
+    totals = [retried.run("chain", *which, "--json").document["total"] for which in (("3",), ("1",), ("--cycle", "2"))]
+
+    whole = {"cost_usd": pytest.approx(0.07), "cost_is_exact": True, "duration_seconds": 180.0, "sessions": 3}
+    own = {"cost_usd": 0.0, "cost_is_exact": True, "duration_seconds": 60.0, "sessions": 1}
+    assert totals == [whole, whole, own]
 
 
 REFUSALS = {

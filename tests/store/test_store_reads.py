@@ -38,6 +38,7 @@ def test_a_chain_that_crosses_cycles_is_shown_with_the_cycle_of_the_record_asked
     later = add_session(store, begin(store, now=NOON + minutes(60)), tree[2])
     chain = store.chain_of(later.id)
     assert chain.cycle.id == later.cycle_id
+    assert [cycle.id for cycle in chain.others] == [tree[0].cycle_id]
     assert chain.sessions == (*tree, later)
     assert store.chain_of(tree[0].id).sessions == chain.sessions
     assert store.chain(later.cycle_id).sessions == (later,)
