@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from supervisor.model.cycle import Cycle, CycleStatus
+from supervisor.model.money import dollars
 from supervisor.model.permission import Verdict
 from supervisor.model.session import CostBasis, Session, SessionStatus
 
@@ -40,7 +41,7 @@ VERDICT_SIGNS = {
 def money(usd: float | None, *, exact: bool = True, unknown: str = "cost unknown") -> str:
     if usd is None:
         return unknown
-    return f"{'' if exact else '≈'}${usd:.4f}"
+    return f"{'' if exact else '≈'}{dollars(usd)}"
 
 
 def session_cost(session: Session) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from supervisor.model.money import dollars
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -22,7 +24,7 @@ class OverBudget:
 
     @property
     def sentence(self) -> str:
-        return f"${self.spent_usd:.2f} of the ${self.limit_usd:.2f} allowed for {self.what} is spent."
+        return f"{dollars(self.spent_usd)} of the {dollars(self.limit_usd)} allowed for {self.what} is spent."
 
 
 def over_budget(spent: Budget, limits: Budget) -> OverBudget | None:

@@ -26,7 +26,13 @@ def test_without_limits_any_amount_may_be_spent():
 
 
 def test_the_sentence_names_both_amounts():
-    assert over_budget(Budget(day_usd=3.456), LIMITS).sentence == "$3.46 of the $3.00 allowed for today is spent."
+    assert over_budget(Budget(day_usd=3.456), LIMITS).sentence == "$3.4560 of the $3.0000 allowed for today is spent."
+
+
+def test_small_amounts_can_be_told_apart():
+    over = over_budget(Budget(run_usd=0.0034), Budget(run_usd=0.001))
+
+    assert over.sentence == "$0.0034 of the $0.0010 allowed for this run is spent."
 
 
 def test_approval_allows_as_much_again_and_no_more():
