@@ -36,7 +36,7 @@ class _Picture:
     def __init__(self) -> None:
         self._cycle: Cycle | None = None
         self._sessions: dict[int, Session] = {}
-        self._final: Chain | None = None
+        self._final: CycleEnded | None = None
         self._activity: TierActivity | None = None
         self._began = time.monotonic()
         self._since: dict[int, float] = {}
@@ -66,14 +66,14 @@ class _Picture:
                 self._activity = None
             case Notice(text=text):
                 self.notices.append(words.harmless(text))
-            case CycleEnded(chain=chain):
-                self._final = chain
+            case CycleEnded():
+                self._final = progress
             case TierDecided():
                 pass
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self._final is not None:
-            yield chain_tree(self._final)
+            yield chain_tree(self._final.chain, rehearsed=self._final.rehearsed)
         elif self._cycle is None:
             yield Text("Starting…")
         else:

@@ -47,14 +47,14 @@ class PlainLines:
                 )
             case Notice(text=text):
                 _line(f"A PERSON IS NEEDED: {words.one_line(text, 1_000)}")
-            case CycleEnded(chain=chain, finish=finish):
+            case CycleEnded(chain=chain, finish=finish, rehearsed=rehearsed):
                 reason = f" ({finish.reason})" if finish.reason else ""
                 cost = words.money(chain.cost_usd, exact=chain.cost_is_exact) if chain.sessions else "nothing ran"
                 detail = words.one_line(finish.detail, 400)
                 _line(f"cycle {chain.cycle.id} {finish.status.value}{reason}, {cost}: {detail}")
                 way_on = words.way_on(chain.cycle)
                 if way_on:
-                    _line(f"to go on: {way_on}")
+                    _line(f"a {words.REHEARSAL_ENDS}" if rehearsed else f"to go on: {way_on}")
             case TierStarted():
                 pass
 

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from supervisor.cli import logs
@@ -10,7 +11,7 @@ from supervisor.cli.cycle import CycleOptions, climb_once, show_while
 from supervisor.cli.exits import exit_code
 from supervisor.errors import ConfigError
 from supervisor.model.cycle import Chain, Trigger
-from supervisor.model.progress import Watch
+from supervisor.model.progress import CycleEnded, Watch
 from supervisor.rehearsal.demo_site import at_the_demo_site, build_demo_site
 from supervisor.rehearsal.scenario import Scenario
 from supervisor.rehearsal.scenario_file import builtin_scenarios, find_scenario, load_scenario
@@ -77,4 +78,9 @@ async def _climb(
     settings: Settings, scenario: Scenario, directory: Path, options: CycleOptions, trigger: Trigger, watch: Watch
 ) -> Chain:
     async with stage(settings, scenario, directory=directory) as (staged, api):
-        return await climb_once(staged, options, trigger, watch=cued(api, watch))
+        return await climb_once(staged, options, trigger, watch=cued(api, _as_rehearsed(watch)))
+
+
+def _as_rehearsed(watch: Watch) -> Watch:
+    """A watcher that knows that nothing goes on from here."""
+    return lambda progress: watch(replace(progress, rehearsed=True) if isinstance(progress, CycleEnded) else progress)

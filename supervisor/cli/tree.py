@@ -12,9 +12,14 @@ from supervisor.model.session import UNFINISHED, ContinuityKind, Session, Sessio
 Extra = Callable[[Session], list[Text]]
 
 
-def chain_tree(chain: Chain, extra: Extra | None = None, *, elapsed_seconds: float | None = None) -> Tree:
+def chain_tree(
+    chain: Chain, extra: Extra | None = None, *, elapsed_seconds: float | None = None, rehearsed: bool = False
+) -> Tree:
     """The cycle at the root, each record under the one it continues; ``elapsed_seconds`` is for one that still runs."""
-    root = Tree(cycle_line(chain, elapsed_seconds), guide_style="bright_black")
+    head = _cycle_line(chain, elapsed_seconds)
+    if way_on := words.way_on(chain.cycle):
+        head.append(f"\n→ A {words.REHEARSAL_ENDS}." if rehearsed else f"\n→ To go on: {way_on}.", "yellow")
+    root = Tree(head, guide_style="bright_black")
     nodes: dict[int, Tree] = {}
     for session in chain.sessions:
         above = nodes.get(session.parent_session_id, root) if session.parent_session_id is not None else root
@@ -33,7 +38,7 @@ def _elsewhere(session: Session, chain: Chain) -> list[Text]:
     return said
 
 
-def cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
+def _cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
     cycle, own = chain.cycle, chain.own
     seconds = elapsed_seconds if own.duration_seconds is None else own.duration_seconds
     runs = cycle.status is CycleStatus.RUNNING
@@ -50,9 +55,6 @@ def cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
         line.append(f"\n{_whole(chain)}")
     if cycle.detail:
         line.append(f"\n{words.one_line(cycle.detail, 300)}", "italic")
-    way_on = words.way_on(cycle)
-    if way_on:
-        line.append(f"\n→ To go on: {way_on}.", "yellow")
     return line
 
 

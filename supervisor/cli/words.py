@@ -93,6 +93,10 @@ def context(session: Session) -> str:
     return f"context {count(session.context_tokens)}{share}"
 
 
+# Instead of a way on. What is said before it may name commands that answer.
+REHEARSAL_ENDS = "rehearsal ends here: its records are thrown away, so there is nothing to answer or to go on with"
+
+
 def way_on(cycle: Cycle) -> str | None:
     """What a person types so that a paused cycle goes on; nothing for one that is not paused."""
     if cycle.status is not CycleStatus.PAUSED:

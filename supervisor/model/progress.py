@@ -52,8 +52,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleEnded:
+    """The cycle is over or waits. One that was ``rehearsed`` never goes on: its records are thrown away."""
+
     chain: Chain
     finish: Finish
+    rehearsed: bool = False
 
 
 Progress = CycleStarted | TierDecided | TierStarted | TierActivity | TierEnded | Notice | CycleEnded

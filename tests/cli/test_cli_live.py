@@ -202,6 +202,17 @@ def test_a_paused_cycle_says_what_to_type(reason: str, way_on: str, capsys: pyte
     assert capsys.readouterr().out.splitlines()[-1] == f"to go on: {way_on}"
 
 
+def test_a_paused_rehearsal_says_on_a_terminal_too_that_it_ends_there() -> None:
+    paused = a_chain(status=CycleStatus.PAUSED, reason="approval", detail="It waits.", ended_at=NOW)
+    finish = Finish(status=CycleStatus.PAUSED, reason="approval", detail="It waits.")
+    console = a_terminal(200, 24)
+    with live_tree(console) as watch:
+        watch(CycleEnded(chain=paused, finish=finish, rehearsed=True))
+
+    ends = "→ A rehearsal ends here: its records are thrown away, so there is nothing to answer or to go on with."
+    assert frames(console)[-1][-1] == ends
+
+
 def test_a_record_that_was_paused_no_longer_says_that_it_waits_once_it_was_gone_on_from() -> None:
     before = a_session(report=None, failure=Failure.APPROVAL, detail="A call waits for a person.")
     after = a_session(id=2, parent_session_id=1, report=FINE)

@@ -60,6 +60,19 @@ def test_the_exit_code_and_the_last_line_say_how_it_ended(
     assert not on_real_cli.state.exists()
 
 
+def test_a_rehearsal_that_pauses_says_that_it_ends_there(on_real_cli: CommandLine) -> None:
+    (on_real_cli.work / "opsladder.toml").write_text(SHORT_LADDER + 'approve = ["> <work>/mark"]\n')
+    (on_real_cli.work / "own.toml").write_text(OWN_SCENARIO)
+
+    done = on_real_cli.run("rehearse", "own.toml")
+
+    *_, how, last = done.out.splitlines()
+    assert done.exit_code == 4
+    assert how.startswith("cycle 1 paused (approval), ")
+    assert last == "a rehearsal ends here: its records are thrown away, so there is nothing to answer or to go on with"
+    assert "to go on:" not in done.out
+
+
 def test_with_json_stdout_is_the_chain_and_all_else_is_on_stderr(on_real_cli: CommandLine) -> None:
     done = on_real_cli.run("rehearse", "healthy", "--json", "--verbose")
 
