@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from supervisor.cli import logs, words
 from supervisor.cli.cycle import CycleOptions, climb_and_tell
-from supervisor.cli.exits import SETTLED, exit_code
+from supervisor.cli.exits import SETTLED, SKIPPED, exit_code
 from supervisor.cli.person import who
 from supervisor.cli.show import existing_store, find, recorded
 from supervisor.errors import Conflict, NotFound, UsageError
@@ -62,17 +62,29 @@ def answer(config: Path | None, said: Answer) -> int:
     with recorded(settings) as store:
         decided = _decide(store, settings, said)
         cycle = store.cycle(decided.cycle_id)
+        switch = store.switch()
     done = "Approved" if said.approved else "Refused"
     if cycle.status is not CycleStatus.PAUSED:
         # A CLI that cannot put calls off: its run is waiting for this answer right now.
-        if said.as_json:
-            print(json.dumps({"schema": "opsladder.approval/1", **approval_document(decided)}))
-        else:
-            print(f"{done}. Cycle {cycle.id} is {cycle.status.value}.")
+        _tell(said, decided, f"{done}. Cycle {cycle.id} is {cycle.status.value}.")
         return SETTLED
+    if switch.paused:
+        by = f" by {switch.by}" if switch.by else ""
+        why = f" ({words.one_line(switch.reason, 200)})" if switch.reason else ""
+        off = f"{done}. The answer is kept: opsladder is paused{by}{why}, so nothing runs now."
+        on = f"Cycle {cycle.id} goes on after `opsladder unpause`, with `opsladder cycle {cycle.schedule}`."
+        _tell(said, decided, f"{off}\n{on}")
+        return SKIPPED
     if not said.as_json:
         print(f"{done}. Cycle {cycle.id} goes on.", flush=True)
     return _go_on(settings, said, cycle.id, cycle.schedule)
+
+
+def _tell(said: Answer, decided: Approval, text: str) -> None:
+    """Say what becomes of an answer where no cycle goes on here."""
+    if said.as_json:
+        text = json.dumps({"schema": "opsladder.approval/1", **approval_document(decided)})
+    print(text)
 
 
 def _decide(store: "Store", settings: Settings, said: Answer) -> Approval:

@@ -2,12 +2,17 @@
 
 import datetime as dt
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from supervisor.cli import words
 from supervisor.cli.person import who
 from supervisor.climb.outfit import prepare_state
-from supervisor.model.cycle import CycleStatus
+from supervisor.decide.cut_off import ANSWERS
+from supervisor.model.cycle import Chain, CycleStatus
 from supervisor.settings import settings_from_process
+
+if TYPE_CHECKING:
+    from supervisor.store import Store
 
 _PAUSED_SHOWN = 20
 
@@ -40,7 +45,15 @@ def unpause(config: Path | None) -> None:
             print("Nothing was paused.")
             return
         store.unpause(by=who(), now=dt.datetime.now(dt.UTC))
-        held_up = [c.cycle for c in store.chains(_PAUSED_SHOWN, CycleStatus.PAUSED) if c.cycle.reason == "switch"]
+        held_up = [c.cycle for c in store.chains(_PAUSED_SHOWN, CycleStatus.PAUSED) if _was_held_up(store, c)]
     print("Runs and tool calls go through again.")
     for cycle in held_up:
         print(f"Cycle {cycle.id} was held up: `opsladder cycle {cycle.schedule}` goes on with it.")
+
+
+def _was_held_up(store: "Store", chain: Chain) -> bool:
+    """Whether nothing but the switch kept a paused cycle from going on."""
+    if chain.cycle.reason != "approval" or not chain.sessions:
+        return chain.cycle.reason == "switch"
+    asked = store.approval_of_session(chain.sessions[-1].id)
+    return asked is not None and asked.status in ANSWERS

@@ -246,18 +246,46 @@ def test_a_call_that_nobody_answered_in_time_is_refused_and_the_cycle_can_go_on(
     assert "tier 1 claude-haiku-4-5: resume (denied)" in on.out
 
 
-def test_an_answer_given_while_everything_is_paused_is_kept(tmp_path: Path, new_cli: Path) -> None:
+@pytest.mark.parametrize(("answer", "done", "ran"), [("approve", "Approved", 1), ("deny", "Refused", 0)])
+def test_an_answer_given_while_everything_is_paused_is_kept(
+    tmp_path: Path, new_cli: Path, answer: str, done: str, ran: int
+) -> None:
     with place(tmp_path, new_cli, ASKS, (LEAVE_A_MARK,), (FINE,)) as opsladder:
         assert opsladder.run("cycle").exit_code == 4
-        opsladder.run("pause")
-        approved = opsladder.run("approve", "1")
+        opsladder.run("pause", "--reason", "the database moves")
+        answered = opsladder.run(answer, "1")
+        listed = opsladder.run("chains", "--json")
         before = marks(opsladder)
-        opsladder.run("unpause")
+        ended = opsladder.run("unpause")
         on = opsladder.run("cycle")
 
-    assert (approved.exit_code, before) == (5, 0)
-    assert "skipped (switch), nothing ran: opsladder is paused by " in approved.out
-    assert (on.exit_code, marks(opsladder)) == (0, 1)
+    assert (answered.exit_code, answered.err, before) == (5, "", 0)
+    assert answered.out.splitlines() == [
+        f"{done}. The answer is kept: opsladder is paused by {who()} (the database moves), so nothing runs now.",
+        "Cycle 1 goes on after `opsladder unpause`, with `opsladder cycle default`.",
+    ]
+    assert [chain["cycle"]["status"] for chain in listed.document["chains"]] == ["paused"]
+    assert ended.out.splitlines()[1:] == ["Cycle 1 was held up: `opsladder cycle default` goes on with it."]
+    assert (on.exit_code, marks(opsladder)) == (0, ran)
+
+
+def test_an_answer_given_while_everything_is_paused_is_one_document_too(tmp_path: Path, new_cli: Path) -> None:
+    with place(tmp_path, new_cli, ASKS, (LEAVE_A_MARK,)) as opsladder:
+        assert opsladder.run("cycle").exit_code == 4
+        opsladder.run("pause")
+        approved = opsladder.run("approve", "1", "--json")
+
+    assert approved.exit_code == 5
+    assert (approved.document["schema"], approved.document["status"]) == ("opsladder.approval/1", "approved")
+
+
+def test_a_call_that_nobody_answered_is_not_held_up_by_the_switch(tmp_path: Path, new_cli: Path) -> None:
+    with place(tmp_path, new_cli, ASKS, (LEAVE_A_MARK,)) as opsladder:
+        assert opsladder.run("cycle").exit_code == 4
+        opsladder.run("pause")
+        ended = opsladder.run("unpause")
+
+    assert ended.out == "Runs and tool calls go through again.\n"
 
 
 def test_a_pause_skips_cycles_and_says_who_and_why_until_it_is_ended(tmp_path: Path, new_cli: Path) -> None:

@@ -36,7 +36,8 @@ _AS_ITS_CYCLE: Final = (
     ("0", "The cycle is settled; or its run has waited elsewhere for this answer, and goes on there."),
     ("1", "Failed or stopped; or the approval is unknown, was answered before, or waited too long."),
     _USAGE,
-    *_OF_CYCLES,
+    *_OF_CYCLES[:-1],
+    ("5", "Switched off: the answer is kept until `opsladder unpause`; or somebody else goes on with the cycle."),
 )
 
 PAGES: Final = {
