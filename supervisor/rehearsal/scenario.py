@@ -36,7 +36,7 @@ class UsageLimit:
     """The account's window is used up until ``resets_in_seconds`` from the moment of asking.
 
     The CLI says so in a ``rate_limit_event`` only when it is signed in with ``CLAUDE_CODE_OAUTH_TOKEN``; with an API
-    key it ends with a plain 429 (measured on 2.1.225 and 2.1.325).
+    key it ends with a plain 429 (measured on 2.1.225 and 2.1.325). So a scenario with one is rehearsed signed in.
     """
 
     resets_in_seconds: int
@@ -75,6 +75,10 @@ class Scenario:
 
     title: str
     scripts: tuple[Script, ...]
+
+    @property
+    def limits_usage(self) -> bool:
+        return any(turn.usage_limit for script in self.scripts for turn in script.turns)
 
     def turns(self, tier: int, attempt: int) -> tuple[Turn, ...]:
         """What a tier's ``attempt``-th session plays; nothing when the scenario does not mention the tier."""

@@ -15,26 +15,31 @@ from supervisor.rehearsal.scenario import Scenario
 from supervisor.settings import Settings
 
 SCRIPTED_KEY = "sk-ant-rehearsal-no-money-is-spent"
+SCRIPTED_SIGN_IN = "sk-ant-oat01-rehearsal-no-money-is-spent"
 # Whoever else serves the model (Bedrock, Vertex, Foundry and so on) would be asked, and paid, in place of the script.
 _PROVIDERS = "CLAUDE_CODE_USE_"
-_CREDENTIALS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH_TOKEN")
+_KEY, _TOKEN = "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"
+_CREDENTIALS = (_KEY, _TOKEN, "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_UNIX_SOCKET")
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
-def staged(settings: Settings, *, base_url: str, directory: Path) -> Settings:
+def staged(settings: Settings, *, base_url: str, directory: Path, signed_in: bool = False) -> Settings:
     """The operator's settings with the model, the records and the transcripts replaced."""
-    return replace(
-        settings.with_state(directory / "state"),
-        agent_env=staged_environment(settings.agent_env, base_url=base_url, directory=directory),
-    )
+    env = staged_environment(settings.agent_env, base_url=base_url, directory=directory, signed_in=signed_in)
+    return replace(settings.with_state(directory / "state"), agent_env=env)
 
 
-def staged_environment(env: Mapping[str, str], *, base_url: str, directory: Path) -> dict[str, str]:
-    """An agent's environment that can reach nothing but the scripted API."""
+def staged_environment(
+    env: Mapping[str, str], *, base_url: str, directory: Path, signed_in: bool = False
+) -> dict[str, str]:
+    """An agent's environment that can reach nothing but the scripted API.
+
+    ``signed_in`` is as with a subscription, and not with a key: a usage limit is none to a CLI that has a key.
+    """
     return {
         **{name: value for name, value in env.items() if not _leads_elsewhere(name)},
         "ANTHROPIC_BASE_URL": base_url,
-        "ANTHROPIC_API_KEY": SCRIPTED_KEY,
+        **({_TOKEN: SCRIPTED_SIGN_IN} if signed_in else {_KEY: SCRIPTED_KEY}),
         "CLAUDE_CONFIG_DIR": str(directory / "claude"),
         # The CLI leaves directories of its own in the temporary directory.
         "TMPDIR": str(directory),
@@ -52,7 +57,7 @@ async def stage(
 ) -> AsyncIterator[tuple[Settings, ScriptedApi]]:
     """A running scripted API, and settings that use it."""
     async with ScriptedApi(scenario, keep_bodies=keep_bodies) as api:
-        yield staged(settings, base_url=api.base_url, directory=directory), api
+        yield staged(settings, base_url=api.base_url, directory=directory, signed_in=scenario.limits_usage), api
 
 
 def cued(api: ScriptedApi, watch: Watch) -> Watch:

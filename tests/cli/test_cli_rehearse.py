@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import DEADLINE_SECONDS, OPSLADDER, CommandLine, as_ordinary_user
+from tests.cli.command_line import DEADLINE_SECONDS, OPSLADDER, CommandLine, as_ordinary_user, command_line
 
 SHORT_LADDER = """
 [[tiers]]
@@ -71,6 +71,31 @@ def test_a_rehearsal_that_pauses_says_that_it_ends_there(on_real_cli: CommandLin
     assert how.startswith("cycle 1 paused (approval), ")
     assert last == "a rehearsal ends here: its records are thrown away, so there is nothing to answer or to go on with"
     assert "to go on:" not in done.out
+
+
+LIMITED_SCENARIO = """
+title = "The account's window is used up in the middle"
+[[tier]]
+tier = 1
+[[tier.turn]]
+text = "I look around."
+tools = [{ name = "Bash", input = { command = "ls" } }]
+[[tier.turn]]
+usage_limit = { resets_in_seconds = 3000 }
+"""
+
+
+def test_a_usage_limit_can_be_rehearsed(tmp_path: Path, cli: Path) -> None:
+    opsladder = command_line(tmp_path, OPSLADDER_CLAUDE__BIN=str(cli))
+    (opsladder.work / "opsladder.toml").write_text(SHORT_LADDER)
+    (opsladder.work / "limited.toml").write_text(LIMITED_SCENARIO)
+
+    done = opsladder.run("rehearse", "limited.toml")
+
+    assert done.exit_code == 4
+    assert "tier 1 haiku: Bash: ls" in done.out
+    assert "cycle 1 paused (usage_limit), " in done.out
+    assert re.search(r"The account's usage limit is reached\. It resets at [\d-]+T[\d:]+Z\.", done.out)
 
 
 def test_with_json_stdout_is_the_chain_and_all_else_is_on_stderr(on_real_cli: CommandLine) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from supervisor.rehearsal.stage import staged_environment
+from supervisor.rehearsal.stage import SCRIPTED_KEY, SCRIPTED_SIGN_IN, staged_environment
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,14 @@ def test_nothing_leads_a_rehearsed_cli_to_a_model_that_costs_money(tmp_path, nam
 
     assert name not in env
     assert (env["PATH"], env["ANTHROPIC_BASE_URL"]) == ("/bin", "http://127.0.0.1:1")
+
+
+def test_a_rehearsed_cli_is_signed_in_where_only_that_shows_it_a_usage_limit(tmp_path):
+    own = {"ANTHROPIC_API_KEY": "sk-own", "CLAUDE_CODE_OAUTH_TOKEN": "own-token"}
+    keyed, signed_in = (
+        staged_environment(own, base_url="http://127.0.0.1:1", directory=tmp_path, signed_in=choice)
+        for choice in (False, True)
+    )
+
+    assert (keyed["ANTHROPIC_API_KEY"], "CLAUDE_CODE_OAUTH_TOKEN" in keyed) == (SCRIPTED_KEY, False)
+    assert (signed_in["CLAUDE_CODE_OAUTH_TOKEN"], "ANTHROPIC_API_KEY" in signed_in) == (SCRIPTED_SIGN_IN, False)
