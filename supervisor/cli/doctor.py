@@ -227,7 +227,7 @@ def _work(path: Path) -> Finding:
             check="work",
             grade=Grade.PROBLEM,
             detail=f"{path} is not a directory that this user can enter",
-            remedy="Set claude.work_dir to the directory the agents work in.",
+            remedy="Set claude.work_dir to the directory the agents work in. The service's own is made when it starts.",
         )
     if not os.access(path, os.W_OK):
         return Finding(

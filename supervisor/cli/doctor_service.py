@@ -5,6 +5,7 @@ Reads the system and the store, and runs one scripted session in a throw-away pl
 
 import datetime as dt
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +21,14 @@ from supervisor.notify import check_targets
 from supervisor.rehearsal.scenario import Scenario, Script, ToolCall, Turn
 from supervisor.rehearsal.stage import cued, stage
 from supervisor.service.triggers import ScheduleTimes, place_of
-from supervisor.service.units import SYSTEM_PLACE, units_as_written
+from supervisor.service.units import (
+    STATE_VARIABLE,
+    SYSTEM_CONFIG,
+    SYSTEM_PLACE,
+    lacking_in,
+    lines_for,
+    units_as_written,
+)
 from supervisor.settings import Settings
 from supervisor.store import open_store
 
@@ -31,7 +39,7 @@ _SERVICE = "opsladder.service"
 
 def standing(settings: Settings) -> list[Finding]:
     """Everything but the guard's trial. The database is known to be usable."""
-    findings = [_room(settings), attempt("messages", lambda: _messages(settings)), *_units()]
+    findings = [_room(settings), attempt("messages", lambda: _messages(settings)), *_units(), *_service()]
     try:
         return [*findings, *_times(settings, dt.datetime.now(dt.UTC))]
     except SchemaOutdated:
@@ -79,7 +87,7 @@ def _units() -> Iterator[Finding]:
     if not installed.exists():
         return
     ours = {unit.name: unit.text for unit in units_as_written(_command_in(installed), user=False)}
-    if installed.read_text(encoding="utf-8", errors="replace") == ours[_SERVICE]:
+    if _read(installed) == ours[_SERVICE]:
         yield ok("units", f"{installed} is of this version")
     else:
         yield Finding(
@@ -90,9 +98,38 @@ def _units() -> Iterator[Finding]:
         )
 
 
+def _service() -> Iterator[Finding]:
+    """Whether the installed service has the records that whoever types a command with its configuration sees."""
+    installed = SYSTEM_PLACE / _SERVICE
+    if not installed.exists():
+        return
+    config = _config_in(installed)
+    for file in (installed, *sorted(SYSTEM_PLACE.glob(f"{_SERVICE}.d/*.conf"))):
+        if re.search(rf"^Environment=.*\b{STATE_VARIABLE}=", _read(file), re.MULTILINE):
+            yield Finding(
+                check="service",
+                grade=Grade.WARNING,
+                detail=f"{file} sets {STATE_VARIABLE}, which commands that a person types do not see",
+                remedy=f"{lines_for(config)} Take it out of {file}; `opsladder systemd install` renews the unit.",
+            )
+            return
+    if lacking := lacking_in(config):
+        yield Finding(check="service", grade=Grade.WARNING, detail=lacking.what.rstrip("."), remedy=lacking.remedy)
+
+
+def _config_in(unit: Path) -> Path:
+    """The configuration that an installed unit names."""
+    named = re.search(r"^ExecStart=.* --config (?P<file>.+)$", _read(unit), re.MULTILINE)
+    return Path(named["file"]) if named else SYSTEM_CONFIG
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
 def _command_in(unit: Path) -> str:
     """The command that an installed unit starts, as it stands there, so that only the rest is compared."""
-    for line in unit.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in _read(unit).splitlines():
         if line.startswith("ExecStart="):
             return line.removeprefix("ExecStart=").rpartition(" run ")[0]
     return os.devnull

@@ -6,12 +6,18 @@ from pathlib import Path
 
 from supervisor import shipped
 from supervisor.errors import UsageError
+from supervisor.service.units import STATE_LINE, WORK_LINE
 
-CONFIG_FILES = ("opsladder.toml", "models.toml", "environment.md")
+CONFIG = "opsladder.toml"
+CONFIG_FILES = (CONFIG, "models.toml", "environment.md")
+# What is written below it is for the whole machine, and with it for the service.
+MACHINE = Path("/etc")
+_FOR_THE_MACHINE = {'work_dir = "."': WORK_LINE, f"#{STATE_LINE}": STATE_LINE}
 
 
-def write_start(directory: Path, *, prompts: bool) -> None:
+def write_start(directory: Path, *, prompts: bool = False) -> None:
     """Copy the shipped configuration, and the prompts on request, and say what to do next."""
+    for_the_machine = directory.resolve().is_relative_to(MACHINE)
     wanted = [(shipped.CONFIG / name, directory / name) for name in CONFIG_FILES]
     if prompts:
         wanted += [
@@ -20,7 +26,7 @@ def write_start(directory: Path, *, prompts: bool) -> None:
         ]
     for source, target in wanted:
         try:
-            done = _copy_once(source, target)
+            done = _write_once(_text_of(source, for_the_machine=for_the_machine), target)
         except (FileExistsError, NotADirectoryError) as error:
             raise UsageError(f"{error.filename} is not a directory.", remedy="Name one, or one to be made.") from error
         except OSError as error:
@@ -30,16 +36,29 @@ def write_start(directory: Path, *, prompts: bool) -> None:
             ) from error
         print(f"{done}  {target}")
     # Fit for a shell: it is there to be copied.
-    config = shlex.quote(str(directory / "opsladder.toml"))
-    print(
-        "\nNext:\n"
-        f"  1. Describe what there is to watch in {directory / 'environment.md'}.\n"
-        f"  2. opsladder doctor --config {config}\n"
-        f"  3. opsladder cycle --dry-run --config {config}"
-    )
+    config = shlex.quote(str(directory / CONFIG))
+    print(f"\nNext:\n  1. Describe what there is to watch in {directory / 'environment.md'}.")
+    if for_the_machine:
+        print(
+            "  2. opsladder systemd install\n"
+            "     The service makes the directories that state.dir and claude.work_dir name.\n"
+            "     For cron, make them for the user that runs it, or name others.\n"
+            f"  3. opsladder doctor --config {config}"
+        )
+    else:
+        print(f"  2. opsladder doctor --config {config}\n  3. opsladder cycle --dry-run --config {config}")
 
 
-def _copy_once(source: Path, target: Path) -> str:
+def _text_of(source: Path, *, for_the_machine: bool) -> str:
+    """A shipped file. For the machine, the configuration says where the service has its records and its work."""
+    text = source.read_text(encoding="utf-8")
+    if for_the_machine and source.name == CONFIG:
+        for usual, here in _FOR_THE_MACHINE.items():
+            text = text.replace(f"\n{usual}\n", f"\n{here}\n")
+    return text
+
+
+def _write_once(text: str, target: Path) -> str:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         # O_EXCL: between looking and writing, someone else may have written.
@@ -47,8 +66,8 @@ def _copy_once(source: Path, target: Path) -> str:
     except FileExistsError:
         return "kept   "
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(source.read_bytes())
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
     except OSError:
         # Half a file would be kept by the next `init`.
         target.unlink()

@@ -6,7 +6,16 @@ from pathlib import Path
 
 from supervisor.durable import write_durably
 from supervisor.errors import OpsladderError
-from supervisor.service.units import SYSTEM_PLACE, USER_PLACE, Unit, hidden_from_the_service, is_masked, units
+from supervisor.service.units import (
+    SYSTEM_CONFIG,
+    SYSTEM_PLACE,
+    USER_PLACE,
+    Unit,
+    hidden_from_the_service,
+    is_masked,
+    lacking_in,
+    units,
+)
 
 
 def install(*, user: bool, dry_run: bool) -> None:
@@ -30,6 +39,8 @@ def install(*, user: bool, dry_run: bool) -> None:
         print(f"{'written' if before is None else 'renewed'}    {path}")
     if dry_run:
         return
+    if not user and (lacking := lacking_in(SYSTEM_CONFIG)):
+        print(f"First: {lacking.what}\n{lacking.remedy}")
     print(f"Next: `{manager} daemon-reload`, then `{manager} enable --now opsladder.service`,")
     print(f"or without a service `{manager} enable --now opsladder-cycle@SCHEDULE.timer opsladder-sweep.timer`.")
     print(f"Settings of your own belong into `{manager} edit opsladder`: these files are renewed with each install.")

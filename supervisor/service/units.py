@@ -1,20 +1,30 @@
-"""The unit files that come with opsladder, fitted to this machine. Reads them. Used by cli to put them in place."""
+"""The unit files that come with opsladder, fitted to this machine. Reads them. Used by cli to put them in place.
+
+The service finds its records through its configuration and not through its unit: else a command that a person types
+with the same configuration would look elsewhere, and a switch that was turned would turn nothing.
+"""
 
 import re
+import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from supervisor import shipped
-from supervisor.errors import OpsladderError
+from supervisor.errors import ConfigError, OpsladderError
+from supervisor.settings.written import is_written
 
 SYSTEM_PLACE = Path("/etc/systemd/system")
 USER_PLACE = Path(".config/systemd/user")
+SYSTEM_CONFIG = Path("/etc/opsladder/opsladder.toml")
+STATE_VARIABLE = "OPSLADDER_STATE__DIR"
+# The directories that the units make for the service.
+STATE_LINE = 'dir = "/var/lib/opsladder/state"'
+WORK_LINE = 'work_dir = "/var/lib/opsladder/work"'
 
 _COMMAND = "/usr/bin/env opsladder"
 # Systemd starts no program whose path has one of these, however it is written.
 _NOT_IN_PROGRAMS = re.compile(r"[\"'\\$\x00-\x1f\x7f]")
-_SYSTEM_CONFIG = "/etc/opsladder/opsladder.toml"
 # What a user's own manager can do without being root. It runs as that user, with that user's home and state.
 _FOR_USERS = frozenset(
     {
@@ -24,6 +34,14 @@ _FOR_USERS = frozenset(
         *("Description", "Documentation", "OnCalendar", "RandomizedDelaySec", "Persistent", "WantedBy"),
     }
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """What is wrong with the configuration that units name, and the remedy."""
+
+    what: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +95,33 @@ def hidden_from_the_service(command: Path) -> bool:
     return command.parts[1:2] in (("home",), ("root",))
 
 
+def lacking_in(config: Path) -> Lacking | None:
+    """What keeps the service and whoever types a command with the same configuration from seeing the same records."""
+    try:
+        if not config.exists():
+            remedy = f"`opsladder init {shlex.quote(str(config.parent))}` writes one to start from."
+            return Lacking(what=f"{config} does not exist yet.", remedy=remedy)
+        if is_written(config, "state", "dir"):
+            return None
+    except ConfigError as error:
+        return Lacking(what=error.message, remedy="Correct it; `opsladder doctor` says when it is right.")
+    except OSError as error:
+        what = f"{config} cannot be looked at: {error.strerror}."
+        return Lacking(what=what, remedy="Ask again as root.")
+    what = f"{config} does not set state.dir, so the service has other records than whoever types a command."
+    return Lacking(what=what, remedy=lines_for(config))
+
+
+def lines_for(config: Path) -> str:
+    """What to write where, so that everybody sees the records of the service."""
+    return f"Put {STATE_LINE} under [state] and {WORK_LINE} under [claude] of {config}."
+
+
 def _fitted(text: str, command: str, *, user: bool) -> str:
     text = text.replace(_COMMAND, command)
     if not user:
         return text
-    text = text.replace(_SYSTEM_CONFIG, "%E/opsladder/opsladder.toml")
+    text = text.replace(str(SYSTEM_CONFIG), "%E/opsladder/opsladder.toml")
     text = re.sub(r"^WantedBy=multi-user\.target$", "WantedBy=default.target", text, flags=re.MULTILINE)
     kept = [line for line in text.splitlines() if _is_for_users(line)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join([text.splitlines()[0], *kept])) + "\n"

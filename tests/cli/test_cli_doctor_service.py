@@ -9,7 +9,7 @@ from supervisor.cli import doctor_service
 from supervisor.cli.doctor_service import standing
 from supervisor.cli.findings import Finding, Grade
 from supervisor.model.cycle import Trigger
-from supervisor.service.units import units
+from supervisor.service.units import STATE_LINE, WORK_LINE, units
 from supervisor.settings import Settings, load_settings
 from supervisor.store import Owner, open_store
 
@@ -102,3 +102,54 @@ def test_installed_units_are_compared_with_those_of_this_version(
     service.write_text(service.read_text().replace("WatchdogSec", "TimeoutAbortSec"))
     [other] = found(settings, "units")
     assert (other.grade, "opsladder systemd install" in (other.remedy or "")) == (Grade.WARNING, True)
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed unit that reads a configuration of the test's own, which says where the records are."""
+    monkeypatch.setattr(doctor_service, "SYSTEM_PLACE", tmp_path / "units")
+    (tmp_path / "units").mkdir()
+    config = tmp_path / "etc.toml"
+    config.write_text('[state]\ndir = "/srv/opsladder"\n')
+    [text] = [unit.text for unit in units(Path("/opt/opsladder"), user=False) if unit.name == "opsladder.service"]
+    unit = tmp_path / "units" / "opsladder.service"
+    unit.write_text(text.replace("/etc/opsladder/opsladder.toml", str(config)))
+    return config
+
+
+def test_a_service_whose_configuration_says_where_its_records_are_is_seen_by_everybody(
+    tmp_path: Path, service: Path
+) -> None:
+    assert found(settings_with(tmp_path, HOURLY), "service") == []
+
+
+def test_a_service_whose_configuration_leaves_its_records_to_chance_is_a_warning(tmp_path: Path, service: Path) -> None:
+    service.write_text("[escalation]\nmax_tier = 1\n")
+
+    [warning] = found(settings_with(tmp_path, HOURLY), "service")
+    assert (warning.grade, str(service) in warning.detail) == (Grade.WARNING, True)
+    assert f"{STATE_LINE} under [state]" in (warning.remedy or "")
+    assert f"{WORK_LINE} under [claude]" in (warning.remedy or "")
+
+
+def test_a_service_whose_configuration_is_gone_is_a_warning(tmp_path: Path, service: Path) -> None:
+    service.unlink()
+
+    [warning] = found(settings_with(tmp_path, HOURLY), "service")
+    assert (warning.grade, f"`opsladder init {tmp_path}`" in (warning.remedy or "")) == (Grade.WARNING, True)
+
+
+SETS = "[Service]\nEnvironment=HOME=/var/lib/opsladder\nEnvironment=OPSLADDER_STATE__DIR=/var/lib/opsladder/state\n"
+
+
+@pytest.mark.parametrize("name", ["opsladder.service", "opsladder.service.d/override.conf"], ids=["unit", "drop-in"])
+def test_a_unit_that_says_itself_where_the_records_are_is_a_warning(tmp_path: Path, service: Path, name: str) -> None:
+    file = tmp_path / "units" / name
+    file.parent.mkdir(exist_ok=True)
+    before = file.read_text() if file.exists() else ""
+    file.write_text(before + SETS)
+
+    [warning] = found(settings_with(tmp_path, HOURLY), "service")
+    assert (warning.grade, f"{file} sets OPSLADDER_STATE__DIR" in warning.detail) == (Grade.WARNING, True)
+    assert f"Take it out of {file}" in (warning.remedy or "")
+    assert "under [state]" in (warning.remedy or "")

@@ -1,10 +1,13 @@
 """`opsladder init`: files to start from, and never over anything that is there."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from supervisor import shipped
+from supervisor.cli import init
+from supervisor.settings import load_settings
 from tests.cli.command_line import CommandLine, as_ordinary_user
 
 FILES = ("opsladder.toml", "models.toml", "environment.md")
@@ -48,6 +51,38 @@ def test_it_never_overwrites(opsladder: CommandLine) -> None:
     assert "written" not in again.out
     copied = {file.relative_to(opsladder.work / "prompts") for file in (opsladder.work / "prompts").rglob("*.md")}
     assert copied == {file.relative_to(shipped.PROMPTS) for file in shipped.PROMPTS.rglob("*.md")}
+
+
+def for_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of the test's own that counts as one in /etc."""
+    monkeypatch.setattr(init, "MACHINE", tmp_path / "etc")
+    return tmp_path / "etc" / "opsladder"
+
+
+def test_a_configuration_for_the_machine_says_where_the_service_keeps_its_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = for_the_machine(tmp_path, monkeypatch)
+    init.write_start(directory)
+
+    settings = load_settings(directory / "opsladder.toml", {"HOME": "/root"}, cwd=tmp_path)
+    assert settings.state.dir == Path("/var/lib/opsladder/state").resolve()
+    assert settings.claude.work_dir == Path("/var/lib/opsladder/work").resolve()
+    assert "opsladder systemd install\n" in capsys.readouterr().out
+
+
+def test_for_the_machine_every_other_setting_is_as_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = for_the_machine(tmp_path, monkeypatch)
+    init.write_start(directory)
+    init.write_start(tmp_path / "elsewhere")
+
+    machine, elsewhere = (
+        tomllib.loads((place / "opsladder.toml").read_text()) for place in (directory, tmp_path / "elsewhere")
+    )
+    assert machine.pop("state") == {"dir": "/var/lib/opsladder/state"}
+    assert elsewhere.pop("state") == {}
+    assert (machine["claude"].pop("work_dir"), elsewhere["claude"].pop("work_dir")) == ("/var/lib/opsladder/work", ".")
+    assert machine == elsewhere
 
 
 PLACES = {

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from supervisor.service.units import units
+from supervisor.cli import systemd
+from supervisor.cli.systemd import install
+from supervisor.service.units import STATE_LINE, WORK_LINE, units
 from tests.cli.command_line import OPSLADDER, CommandLine
 
 
@@ -68,3 +70,59 @@ def test_every_masked_unit_is_named_at_once(opsladder: CommandLine) -> None:
     refused = opsladder.run("systemd", "install", "--user")
 
     assert "`systemctl --user unmask opsladder-sweep.timer opsladder.service`" in refused.err
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configuration of a machine of the test's own, which is not there yet, and where its units go."""
+    config = tmp_path / "etc" / "opsladder.toml"
+    config.parent.mkdir()
+    monkeypatch.setattr(systemd, "SYSTEM_PLACE", tmp_path / "units")
+    monkeypatch.setattr(systemd, "SYSTEM_CONFIG", config)
+    monkeypatch.setattr("sys.argv", [str(OPSLADDER)])
+    return config
+
+
+def said_by_an_install(capsys: pytest.CaptureFixture[str]) -> str:
+    install(user=False, dry_run=False)
+    return capsys.readouterr().out
+
+
+def test_a_configuration_that_is_not_there_yet_is_to_be_written_first(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = said_by_an_install(capsys)
+
+    assert f"{machine} does not exist yet" in said
+    assert f"`opsladder init {machine.parent}`" in said
+
+
+UNSET = {"nothing in it": "", "another setting": "[escalation]\nmax_tier = 2\n", "off": '[state]\n#dir = "/x"\n'}
+
+
+@pytest.mark.parametrize("text", UNSET.values(), ids=UNSET.keys())
+def test_a_configuration_that_leaves_the_records_where_they_are_is_named_with_the_lines_it_lacks(
+    machine: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    machine.write_text(text)
+    said = said_by_an_install(capsys)
+
+    assert f"{machine} does not set state.dir" in said
+    assert f"{STATE_LINE} under [state]" in said
+    assert f"{WORK_LINE} under [claude]" in said
+
+
+def test_a_configuration_that_says_where_the_records_are_needs_nothing(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.write_text('[state]\ndir = "/srv/opsladder"\n')
+
+    assert "state.dir" not in said_by_an_install(capsys)
+
+
+def test_a_configuration_that_cannot_be_read_does_not_keep_units_from_being_installed(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.write_text("[state\n")
+
+    assert f"{machine}:1: is not TOML" in said_by_an_install(capsys)

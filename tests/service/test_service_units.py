@@ -4,12 +4,14 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from supervisor.errors import OpsladderError
-from supervisor.service.units import units
+from supervisor.service.units import STATE_LINE, WORK_LINE, units
+from supervisor.settings import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANALYZE = shutil.which("systemd-analyze")
@@ -61,6 +63,35 @@ def test_a_user_s_units_ask_for_nothing_that_only_root_can_give(tmp_path: Path) 
         assert "DynamicUser" not in text
         assert "/etc/" not in text
         assert "/usr/bin/env opsladder" not in text
+
+
+def test_no_unit_sets_what_stands_in_the_configuration() -> None:
+    """Else the service would see other records than a person who types a command with the same configuration."""
+    for unit in units(COMMAND, user=False):
+        assert "OPSLADDER_" not in unit.text
+
+
+def environment_in(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in re.findall(r"^Environment=(.*)$", text, re.MULTILINE))
+
+
+def test_the_service_and_a_person_see_the_same_records(tmp_path: Path) -> None:
+    config = tmp_path / "opsladder.toml"
+    config.write_text(f"[state]\n{STATE_LINE}\n[claude]\n{WORK_LINE}\n")
+    person = load_settings(config, {"HOME": "/root", "XDG_STATE_HOME": "/root/state"}, cwd=tmp_path)
+
+    for unit in units(COMMAND, user=False):
+        service = load_settings(config, environment_in(unit.text), cwd=tmp_path)
+        assert service.database_url() == person.database_url()
+        assert (service.state.dir, service.claude.work_dir) == (person.state.dir, person.claude.work_dir)
+
+
+def test_the_service_may_write_where_these_lines_say() -> None:
+    for unit in units(COMMAND, user=False):
+        if unit.name.endswith(".service"):
+            [made] = re.findall(r"^StateDirectory=(.*)$", unit.text, re.MULTILINE)
+            wanted = tomllib.loads(f"{STATE_LINE}\n{WORK_LINE}\n")
+            assert set(wanted.values()) <= {f"/var/lib/{name}" for name in made.split()}
 
 
 def test_every_unit_says_in_its_first_line_what_it_is_for() -> None:

@@ -85,8 +85,9 @@ def pause(
     """Turn everything off, for all schedules: no new run starts, and running ones get no tool call through, from the
     next one on. A command that an agent has already started is not ended; `opsladder stop ID` does that.
 
-    It holds for every process that uses this database, over restarts, until `opsladder unpause`. Who, when and why
-    stays on record; paused again, the newer reason counts.
+    It holds for every process that uses this database, over restarts, until `opsladder unpause`. Which that is, the
+    configuration says: for the service of the machine, name its configuration, as root or as its user. Who, when and
+    why stays on record; paused again, the newer reason counts.
     """
     with exit_with():
         from supervisor.cli import switch

@@ -73,7 +73,10 @@ PAGES: Final = {
     "init": Page(
         examples=(
             ("opsladder init", "Here, to try things out: commands find ./opsladder.toml by themselves."),
-            ("opsladder init /etc/opsladder", "For the whole machine, where the units of systemd look for it."),
+            (
+                "sudo opsladder init /etc/opsladder",
+                "For the whole machine, where the units of systemd look for it, with records in /var/lib/opsladder.",
+            ),
             ("opsladder init --prompts ladder", "With prompts of your own, in ladder/prompts."),
         ),
         also=("doctor", "rehearse"),
@@ -81,7 +84,7 @@ PAGES: Final = {
     "doctor": Page(
         examples=(
             ("opsladder doctor", "After each change of the configuration, and when a cycle fails."),
-            ("opsladder doctor --config /etc/opsladder/opsladder.toml", "The configuration of the service."),
+            ("sudo opsladder doctor --config /etc/opsladder/opsladder.toml", "The configuration of the service."),
             ("opsladder doctor --json | jq '.findings[] | select(.grade != \"ok\")'", "For a check that alerts."),
         ),
         exits=(
@@ -262,7 +265,7 @@ PAGES: Final = {
     "pause": Page(
         examples=(
             ("opsladder pause --reason 'the database moves'", "Before maintenance, or when in doubt."),
-            ("opsladder pause --config /etc/opsladder/opsladder.toml", "The switch of the service."),
+            ("sudo opsladder pause --config /etc/opsladder/opsladder.toml", "The switch of the service."),
         ),
         also=("unpause", "stop", "doctor"),
     ),

@@ -52,6 +52,7 @@ def init(
     """Write files to start from: opsladder.toml with every setting, its default and why, models.toml with context
     windows and prices, and environment.md, in which you describe what there is to look after.
 
+    In /etc the configuration also says where the service keeps its records, so that whoever types a command sees them.
     A file that is already there is kept as it is, so it can be run again. Nothing is started.
     """
     with exit_with():
