@@ -1,4 +1,4 @@
-"""Render what a run is told, from the templates in ``prompts/``. Reads template files. Called from climb and doctor.
+"""Render what a run is told, from the templates in ``prompts/``. Reads template files. Called from climb.
 
 Sandboxed and strict: a template can neither reach into Python nor pass over a name it misspelt.
 """
@@ -7,14 +7,24 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING
 
 from supervisor.errors import ConfigError
 from supervisor.model.report import Action
 
+if TYPE_CHECKING:
+    from jinja2 import BytecodeCache
+
+CONTINUE, RETRY, DELTA = "continue.md", "retry.md", "delta.md"
+
 _BLANK_LINES = re.compile(r"\n{3,}")
 # What an earlier cycle left behind takes no more room than this in a prompt, however much was done.
 _SINCE_LIMIT = 800
+_NEW_LINE = "\n"
+_WRITE = "Write it, or correct the name; `opsladder init` writes the shipped ones."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +73,10 @@ def system_prompt(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The system prompt {path} cannot be read: {error}.") from error
+        raise ConfigError(
+            f"The system prompt {path} cannot be read: {error}.",
+            remedy="Make it UTF-8 text that this user can read, or take it away to use the shipped one.",
+        ) from error
 
 
 class Prompts:
@@ -74,12 +87,14 @@ class Prompts:
         from jinja2 import FileSystemLoader, StrictUndefined
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+        self._directories = [Path(d) for d in directories]
         self._templates = ImmutableSandboxedEnvironment(
-            loader=FileSystemLoader([str(d) for d in directories]),
+            loader=FileSystemLoader([str(d) for d in self._directories]),
             undefined=StrictUndefined,
             autoescape=False,  # The reader is a model, not a browser; the templates delimit data.
             keep_trailing_newline=False,
             auto_reload=False,
+            bytecode_cache=_compiled_once(),
         )
 
     def tier(self, template: str, briefing: Briefing) -> str:
@@ -88,32 +103,79 @@ class Prompts:
 
     def again(self, briefing: Briefing, *, why: str) -> str:
         """What a run is told that goes on after it was stopped, in its own conversation."""
-        return self._render("continue.md", {**asdict(briefing), "why": why})
+        return self._render(CONTINUE, {**asdict(briefing), "why": why})
 
     def retry(self, briefing: Briefing) -> str:
         """What a tier is told that an operator lets do its work again, in its own conversation."""
-        return self._render("retry.md", asdict(briefing))
+        return self._render(RETRY, asdict(briefing))
 
     def delta(self, briefing: Briefing, delta: Delta) -> str:
         """What a tier is told that goes on in its session of an earlier cycle, because an incident is still open."""
         times = {"checked_at": _utc(delta.checked_at), "opened_at": _utc(delta.opened_at)}
-        return self._render("delta.md", {**asdict(briefing), **times, "since": _since(delta)})
+        return self._render(DELTA, {**asdict(briefing), **times, "since": _since(delta)})
 
     def _render(self, template: str, values: Mapping[str, object]) -> str:
-        from jinja2 import TemplateNotFound, TemplateSyntaxError
-
         try:
             text = self._templates.get_template(template).render(values)
-        except TemplateNotFound as error:
-            raise ConfigError(
-                f"The prompt {error.name} does not exist.", remedy="`opsladder init` writes the shipped prompts."
-            ) from error
-        except TemplateSyntaxError as error:
-            raise ConfigError(f"{error.filename or template}:{error.lineno}: {error.message}") from error
         except Exception as error:
             # A template is a program and a file of the operator's: it can fail in any way.
-            raise ConfigError(f"The prompt {template} does not render: {error}.") from error
+            raise self._mistake(template, error) from error
         return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+
+    def _mistake(self, template: str, error: Exception) -> ConfigError:
+        """What is wrong, in which file and line as far as Jinja knows, and what to do about it."""
+        from jinja2 import TemplateNotFound, TemplateSyntaxError
+
+        searched = " or ".join(str(directory) for directory in self._directories)
+        if isinstance(error, TemplateNotFound) and error.name == template:
+            return ConfigError(f"There is no prompt {template} in {searched}.", remedy=_WRITE)
+        file, line = self._place(template, error)
+        if isinstance(error, TemplateSyntaxError) and error.filename:
+            file, line = Path(error.filename), error.lineno
+        where = f"{file}:{line}" if line else str(file)
+        if isinstance(error, TemplateNotFound):
+            return ConfigError(f"{where}: there is no prompt {error.name} in {searched}.", remedy=_WRITE)
+        what = f"{where}: the prompt does not render: {str(error).partition(_NEW_LINE)[0].rstrip('.')}."
+        return ConfigError(what, remedy=self._remedy(file))
+
+    def _place(self, template: str, error: Exception) -> tuple[Path, int | None]:
+        """The innermost line of a template at which it went wrong: Jinja puts them into the traceback."""
+        file = next((d / template for d in self._directories if (d / template).exists()), Path(template))
+        line, frame = None, error.__traceback__
+        while frame is not None:
+            path = Path(frame.tb_frame.f_code.co_filename)
+            if any(path.is_relative_to(directory) for directory in self._directories):
+                file, line = path, frame.tb_lineno
+            frame = frame.tb_next
+        return file, line
+
+    def _remedy(self, file: Path) -> str:
+        """Without the operator's own, the shipped one of the same name is used."""
+        for number, directory in enumerate(self._directories, start=1):
+            if file.is_relative_to(directory):
+                name = file.relative_to(directory)
+                if any((below / name).is_file() for below in self._directories[number:]):
+                    return "Correct it, or delete it to use the shipped one."
+        return "Correct it."
+
+
+@cache
+def _compiled_once() -> "BytecodeCache":
+    """What a template was compiled to, as long as its text is the same: one that was tried is used a moment later."""
+    from jinja2 import BytecodeCache
+    from jinja2.bccache import Bucket
+
+    known: dict[str, tuple[str, CodeType | None]] = {}
+
+    class InMemory(BytecodeCache):
+        def load_bytecode(self, bucket: Bucket) -> None:
+            text, code = known.get(bucket.key, ("", None))
+            bucket.code = code if text == bucket.checksum else None
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            known[bucket.key] = bucket.checksum, bucket.code
+
+    return InMemory()
 
 
 def _since(delta: Delta) -> str:

@@ -90,10 +90,10 @@ def test_the_operator_s_own_prompt_comes_first_and_the_rest_stays(tmp_path):
 
 
 BROKEN = {
-    "misspelt_name": ("{{ enviroment }}", "enviroment"),
+    "misspelt_name": ("Look.\n{{ enviroment }}", "mine.md:2: the prompt does not render: 'enviroment' is undefined."),
     "syntax": ("line\n{% if %}", ":2:"),
     "reaching_into_python": ("{{ ''.__class__.__mro__ }}", "unsafe"),
-    "missing_include": ('{% include "gone.md" %}', "gone.md"),
+    "missing_include": ('{% include "gone.md" %}', "mine.md:1: there is no prompt gone.md in "),
 }
 
 
@@ -111,7 +111,7 @@ def test_a_broken_template_is_an_error_that_names_it(tmp_path, text, said):
 def test_a_prompt_that_fails_in_any_other_way_is_named_too(tmp_path, text):
     (tmp_path / "own.md").write_bytes(text)
 
-    with pytest.raises(ConfigError, match=r"own\.md does not render"):
+    with pytest.raises(ConfigError, match=r"own\.md(:1)?: the prompt does not render"):
         Prompts([tmp_path]).tier("own.md", briefing())
 
 

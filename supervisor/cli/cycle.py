@@ -110,8 +110,10 @@ async def climb_once(
         try:
             from supervisor.climb.cycle import run_cycle
             from supervisor.climb.ladder import CycleRequest
+            from supervisor.climb.trial import check_prompts
 
             settings.check_rules()
+            check_prompts(settings)
             ladder = make_ladder(settings, runtime, watch)
             request = CycleRequest(
                 schedule=schedule,

@@ -1,7 +1,6 @@
 """`opsladder doctor`: would a cycle work, and if not, what is the remedy. Changes nothing. Called from ``app``."""
 
 import asyncio
-import datetime as dt
 import json
 import os
 import tempfile
@@ -15,11 +14,9 @@ from supervisor.cli.doctor_service import existing, guard_trial, standing
 from supervisor.cli.exits import FAILED, SETTLED
 from supervisor.cli.findings import Finding, Grade, attempt, ok, problem
 from supervisor.cli.show import existing_store
-from supervisor.climb.brief import LOST
+from supervisor.climb.trial import try_prompts
 from supervisor.errors import ConfigError, OpsladderError
 from supervisor.model.runtime import Runtime
-from supervisor.model.session import Reason
-from supervisor.prompts import Briefing, Delta, Prompts
 from supervisor.rehearsal.measure import FixedSize, measure_fixed_sizes
 from supervisor.settings import Settings, settings_from_process
 
@@ -133,32 +130,8 @@ def _credentials(settings: Settings) -> Finding:
     )
 
 
-_LONG_AGO = dt.datetime.fromtimestamp(0, dt.UTC)
-_AN_INCIDENT = Delta(services=("web",), opened_at=_LONG_AGO, checked_at=_LONG_AGO, cycles=1, last_cycle="unresolved")
-
-
 def _prompts(settings: Settings) -> Finding:
-    prompts = Prompts(settings.prompt_dirs)
-    longest = 0
-    for number, tier in enumerate(settings.tiers, start=1):
-        for schedule in settings.schedules:
-            for handoff, lost in (("", ""), ("{}", LOST[Reason.CONTEXT_THRESHOLD])):
-                briefing = Briefing(
-                    tier=number,
-                    tier_name=tier.name,
-                    tiers=len(settings.tiers),
-                    dry_run=True,
-                    environment=schedule.environment_text,
-                    cooldowns=settings.cooldown_rules(),
-                    handoff=handoff,
-                    lost=lost,
-                )
-                prompts.tier(tier.prompt, briefing)
-                prompts.again(briefing, why="the run was cut off")
-                prompts.retry(briefing)
-                prompts.delta(briefing, _AN_INCIDENT)
-                if tier.escalation_prompt:
-                    longest = max(longest, len(prompts.tier(tier.escalation_prompt, briefing).encode()))
+    longest = try_prompts(settings)
     if longest > _ESCALATION_TOKENS * _BYTES_PER_TOKEN:
         return Finding(
             check="prompts",

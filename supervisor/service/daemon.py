@@ -74,13 +74,14 @@ class Daemon:
         """Serve until a signal ends it."""
         prepare_state(self._settings)
         self._settings.check_rules()
+        await self._templates.tried(self._settings)
         await asyncio.to_thread(check_targets, self._settings)
         make_room(self._settings.service.max_running)
         with _only_one(self._settings), open_store(self._settings.database_url()) as store, self._signals():
             scheduler = Scheduler(self._settings, store, clock=utc_now)
             async with self._serving(store, scheduler), asyncio.TaskGroup() as group:
                 account = Account(scheduler, store, lambda: self._settings)
-                crew = Crew(group, lambda: self._outfit(store), account, limit=self._settings.service.max_running)
+                crew = Crew(group, lambda: self._tried_outfit(store), account, limit=self._settings.service.max_running)
                 # Before anything is fired: what the last service left is taken over.
                 asking = group.create_task(self._ask_for_time(), name="time to recover")
                 await _attempt(lambda: self._tend(store, crew))
@@ -126,6 +127,11 @@ class Daemon:
             runtime=await find_runtime(settings),
             prompts=self._templates.current(settings.prompt_dirs),
         )
+
+    async def _tried_outfit(self, store: Store) -> Ladder:
+        """The same for a cycle that is to run tiers: a prompt may have been edited since the last one."""
+        await self._templates.tried(self._settings)
+        return await self._outfit(store)
 
     def _request(self, schedule: str, **more: object) -> CycleRequest:
         escalation = self._settings.escalation
@@ -198,6 +204,7 @@ class Daemon:
             try:
                 settings = await asyncio.to_thread(self._load)
                 settings.check_rules()
+                await self._templates.tried(settings)
                 await asyncio.to_thread(check_targets, settings)
                 _check_change(self._settings, settings)
             except ConfigError as error:

@@ -4,11 +4,14 @@ To read the templates takes some 8 ms on the event loop, more than all else ther
 500 that start at once, it was three quarters. So it is not done anew for each, but when a file has changed.
 """
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from supervisor.climb.trial import check_prompts
 from supervisor.prompts import Prompts
+from supervisor.settings import Settings
 
 _State = tuple[str, int, int, int]
 
@@ -18,6 +21,15 @@ class Templates:
 
     def __init__(self) -> None:
         self._made: tuple[list[_State], Prompts] | None = None
+        self._tried: tuple[Settings, Prompts] | None = None
+
+    async def tried(self, settings: Settings) -> Prompts:
+        """The prompts as they are on disk, once it is known that they render. ``ConfigError`` if one does not."""
+        prompts = self.current(settings.prompt_dirs)
+        if self._tried is None or self._tried[0] is not settings or self._tried[1] is not prompts:
+            await asyncio.to_thread(check_prompts, settings)
+            self._tried = settings, prompts
+        return prompts
 
     def current(self, directories: Sequence[Path]) -> Prompts:
         """The prompts as they are on disk."""

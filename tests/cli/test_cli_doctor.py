@@ -145,6 +145,19 @@ def test_rules_that_cannot_be_read_are_a_problem_with_its_remedy(
     assert "rules.toml" in rules["remedy"]
 
 
+def test_a_prompt_that_does_not_render_is_a_problem_with_its_remedy(opsladder: CommandLine) -> None:
+    (opsladder.work / "prompts").mkdir()
+    (opsladder.work / "prompts" / "tier2.md").write_text("Mend.\n{{ enviroment }}")
+    (opsladder.work / "opsladder.toml").touch()
+
+    done = opsladder.run("doctor", "--json")
+
+    prompts = by_check(done.document)["prompts"]
+    assert (done.exit_code, prompts["grade"]) == (1, "problem")
+    assert f"{opsladder.work}/prompts/tier2.md:2: " in prompts["detail"]
+    assert prompts["remedy"] == "Correct it, or delete it to use the shipped one."
+
+
 def test_a_switch_that_is_off_is_a_warning_with_who_and_why(opsladder: CommandLine) -> None:
     opsladder.run("pause", "--reason", "the database moves")
 

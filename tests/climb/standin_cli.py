@@ -109,6 +109,12 @@ def takes_itself_away() -> None:
     needs()
 
 
+def needs_and_spoils() -> None:
+    """Meanwhile somebody edits the prompt of the next tier."""
+    Path("../prompts/tier2.md").write_text("{{ nobody_knows_this }}")
+    needs()
+
+
 def needs_and_fills() -> None:
     """Takes all the room beside its supervisor's state."""
     work(OWN_ID)
@@ -339,7 +345,8 @@ def mends() -> None:
 WAYS: dict[str, Callable[[], None]] = {
     way.__name__: way
     for way in (
-        *(healthy, needs, needs_and_fills, takes_itself_away, sprawls, garbage, only_garbage, huge_line, no_line_feed),
+        *(healthy, needs, needs_and_fills, needs_and_spoils, takes_itself_away, sprawls, garbage, only_garbage),
+        *(huge_line, no_line_feed),
         *(nameless, another_id, hostile_id, no_result, no_report, bad_report, deep, babbles, killed, busy, chatters),
         *(bypasses, bypasses_and_leaves, heeds_nothing, deaf, climbs, mends),
     )

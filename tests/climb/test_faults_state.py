@@ -140,11 +140,11 @@ def test_a_handoff_that_finds_no_room_leaves_nothing_half_written(tmp_path, stan
     assert place.files_left() == []
 
 
-def test_a_prompt_that_cannot_be_made_in_mid_cycle_closes_the_cycle(tmp_path, standin):
+def test_a_prompt_that_is_spoilt_in_mid_cycle_closes_the_cycle(tmp_path, standin):
     prompts = tmp_path / "prompts"
     prompts.mkdir()
-    (prompts / "tier2.md").write_text("{{ nobody_knows_this }}")
-    place = Place(tmp_path, standin, ways="needs healthy")
+    (prompts / "tier2.md").write_text("Mend it.")
+    place = Place(tmp_path, standin, ways="needs_and_spoils healthy")
 
     done = place.cycle("--fresh-session")
 

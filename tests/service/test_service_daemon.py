@@ -485,6 +485,63 @@ def test_a_second_service_on_one_state_directory_is_refused(tmp_path: Path, stan
     assert "Another `opsladder run` already serves" in refused.err
 
 
+def own_prompt(place: Place, text: str) -> None:
+    (place.root / "prompts").mkdir(exist_ok=True)
+    (place.root / "prompts" / "tier2.md").write_text(text)
+
+
+def test_a_prompt_that_does_not_render_is_said_and_nothing_runs(tmp_path: Path, standin: Path) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    own_prompt(place, "{{ nobody_knows_this }}")
+    with serving(place, OPSLADDER_WEB__PORT="0") as service:
+        done = service.done()
+
+    assert done.exit_code == 2
+    assert f"{place.root}/prompts/tier2.md:1: " in done.err
+    assert place.chains() == []
+
+
+def test_a_reload_with_a_prompt_that_does_not_render_is_refused(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, SELDOM)
+    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: manager.heard("READY=1"), what="it is ready")
+        own_prompt(place, "{{ nobody_knows_this }}")
+        configure(place, OFTEN)
+        service.process.send_signal(signal.SIGHUP)
+        until(lambda: manager.heard("RELOADING=1"), what="it reloads")
+        until(lambda: "READY=1" in manager.since("RELOADING=1"), what="it has reloaded")
+        service.process.send_signal(signal.SIGTERM)
+        done = service.done()
+
+    assert done.exit_code == 0
+    assert "The new configuration is refused, the old one stays" in done.err
+    assert f"{place.root}/prompts/tier2.md:1: " in done.err
+    assert place.chains() == []
+
+
+def test_a_prompt_that_is_spoilt_while_it_serves_begins_no_cycle_and_a_person_is_told(
+    tmp_path: Path, standin: Path, manager: Manager
+) -> None:
+    place = Place(tmp_path, standin)
+    configure(place, OFTEN)
+    own_prompt(place, "Mend it.")
+    with serving(place, manager, OPSLADDER_WEB__PORT="0") as service:
+        until(lambda: "healthy" in statuses(place), what="the schedule fires")
+        own_prompt(place, "{{ nobody_knows_this }}")
+        until(lambda: "skipped" in statuses(place), what="a firing is refused")
+        service.process.send_signal(signal.SIGTERM)
+        service.done()
+
+    refused = next(chain for chain in place.chains() if chain.cycle.status.value == "skipped")
+    assert (refused.cycle.reason, refused.sessions) == ("not_started", ())
+    assert "tier2.md:1: " in (refused.cycle.detail or "")
+    assert [e.level.value for e in place.notices(refused)] == ["critical"]
+
+
 def test_a_port_that_is_taken_is_said_and_nothing_runs(tmp_path: Path, standin: Path) -> None:
     place = Place(tmp_path, standin)
     configure(place, OFTEN)
