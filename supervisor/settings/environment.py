@@ -1,13 +1,15 @@
 """Environment variables → settings that stand above the file's. Reads the files that ``…_FILE`` variables name.
 
-Called from ``settings.load`` with the caller's environment. An empty variable counts as not set.
+Called from ``settings.load`` with the caller's environment. An empty variable counts as not set. One with our prefix
+that sets nothing is a mistake: whoever set OPSLADDER_DRY_RUN would else see real repairs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from supervisor.settings.agent_env import OWN_PREFIX
+from supervisor.settings.locate import VARIABLE
 from supervisor.settings.problems import KeyPath, Problem, closest, key_name, shown
 from supervisor.settings.values import EnvironmentText, Place
 
@@ -18,6 +20,12 @@ ALIASES: Final = {
     ALIAS_PREFIX + "MAX_TIER": ("escalation", "max_tier"),
     ALIAS_PREFIX + "RESUME_CONTEXT_THRESHOLD": ("continuity", "context_threshold"),
 }
+# Ours, but no settings: which file to read, the mark of a run's processes, and what our own tests are told.
+NOT_SETTINGS: Final = frozenset({VARIABLE, OWN_PREFIX + "RUN", OWN_PREFIX + "NO_SKIP"})
+# What an agent is told besides the aliases, and so what `opsladder` in its hands is started with.
+_TOLD_TO_AGENTS: Final = frozenset({ALIAS_PREFIX + "TIER"})
+# Other tools have variables with the prefix of the aliases, so only what is almost one of them is taken for it.
+_ALMOST: Final = 0.8
 _FILE: Final = "_FILE"
 
 
@@ -40,8 +48,9 @@ def overrides(environ: Mapping[str, str], place: Place) -> Overrides:
     for alias, path in ALIASES.items():
         if environ.get(alias):
             result.set(path, alias, environ[alias])
-    ours = {name: value for name, value in environ.items() if name.startswith(OWN_PREFIX) and "__" in name and value}
-    if not ours:
+    result.problems.extend(_almost_aliases(environ))
+    ours = {name: value for name, value in environ.items() if name.startswith(OWN_PREFIX) and value}
+    if not ours.keys() - NOT_SETTINGS:
         return result
 
     # Here, not above: most commands are started without any.
@@ -54,12 +63,35 @@ def overrides(environ: Mapping[str, str], place: Place) -> Overrides:
             result.set(known[name], name, value)
         elif name in files:
             _from_file(name, value, known[files[name]], environ.get(files[name]), place, result)
-        else:
-            # Compared without the prefix, which would make every name look like every other.
-            guess = closest(name.removeprefix(OWN_PREFIX), [n.removeprefix(OWN_PREFIX) for n in (*known, *files)])
-            meant = OWN_PREFIX + guess if guess else None
+        elif name not in NOT_SETTINGS:
+            meant = _meant(name, (*known, *files), {alias: _variable(path) for alias, path in ALIASES.items()})
             result.problems.append(Problem(where=name, what="there is no such setting", suggestion=meant))
     return result
+
+
+def _almost_aliases(environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Variables that whoever set them took for an alias."""
+    for name, value in environ.items():
+        if name.startswith(ALIAS_PREFIX) and value and name not in ALIASES and name not in _TOLD_TO_AGENTS:
+            # Compared without the prefix, which would make every name look like every other.
+            aliases = {alias.removeprefix(ALIAS_PREFIX): alias for alias in ALIASES}
+            if guess := closest(name.removeprefix(ALIAS_PREFIX), aliases, cutoff=_ALMOST):
+                yield Problem(where=name, what="there is no such setting", suggestion=aliases[guess])
+
+
+def _meant(name: str, known: Iterable[str], aliases: Mapping[str, str]) -> str | None:
+    """The variable that was most likely meant: one whose section was left out, an alias with our prefix, or a typo."""
+    full = {variable.removeprefix(OWN_PREFIX): variable for variable in known}
+    keys = [variable.rpartition("__")[2] for variable in full]
+    short = {key: full[variable] for key, variable in zip(keys, full, strict=True) if keys.count(key) == 1}
+    renamed = {alias.removeprefix(ALIAS_PREFIX): variable for alias, variable in aliases.items()}
+    candidates = {**short, **renamed, **full}
+    guess = closest(name.removeprefix(OWN_PREFIX), candidates)
+    return candidates[guess] if guess else None
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    return OWN_PREFIX + "__".join(path).upper()
 
 
 def _from_file(

@@ -80,11 +80,11 @@ def kind(value: object) -> str:
             return "a date or time"
 
 
-def closest(wrong: str, known: Iterable[str]) -> str | None:
+def closest(wrong: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The known name that was most likely meant."""
     # Here, not above: only a configuration with a mistake pays for it.
     from difflib import get_close_matches
 
     by_lower_case = {name.lower(): name for name in known}
-    found = get_close_matches(wrong.lower(), by_lower_case, n=1, cutoff=0.6)
+    found = get_close_matches(wrong.lower(), by_lower_case, n=1, cutoff=cutoff)
     return by_lower_case[found[0]] if found else None

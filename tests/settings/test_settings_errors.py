@@ -215,6 +215,33 @@ def test_a_wrong_variable_is_called_by_its_name(refuse: Refuse, variable: str, v
     assert refuse("", **{variable: value}) == [f"{variable}: {problem}"]
 
 
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("OPSLADDER_DRY_RUN", "OPSLADDER_ESCALATION__DRY_RUN"),
+        ("OPSLADDER_MAX_TIER", "OPSLADDER_ESCALATION__MAX_TIER"),
+        ("OPSLADDER_STATE_DIR", "OPSLADDER_STATE__DIR"),
+        ("OPSLADDER_RESUME_CONTEXT_THRESHOLD", "OPSLADDER_CONTINUITY__CONTEXT_THRESHOLD"),
+        ("OPSLADDER_DRYRUN", "OPSLADDER_ESCALATION__DRY_RUN"),
+        ("OPSLADDER_WEB_PORT", "OPSLADDER_WEB__PORT"),
+        ("OPSLADDER_PORT", "OPSLADDER_WEB__PORT"),
+        ("OPSLADDER_TOKEN_FILE", "OPSLADDER_WEB__TOKEN_FILE"),
+        ("OPSLADDER_WEB__TOKN", "OPSLADDER_WEB__TOKEN"),
+        ("CLAUDEOPS_DRYRUN", "CLAUDEOPS_DRY_RUN"),
+        ("CLAUDEOPS_MAX_TIERS", "CLAUDEOPS_MAX_TIER"),
+        ("CLAUDEOPS_CONTEXT_THRESHOLD", "CLAUDEOPS_RESUME_CONTEXT_THRESHOLD"),
+    ],
+)
+def test_a_variable_that_sets_nothing_is_refused_with_the_one_that_was_meant(
+    refuse: Refuse, variable: str, meant: str
+) -> None:
+    assert refuse("", **{variable: "1"}) == [f'{variable}: there is no such setting. Did you mean "{meant}"?']
+
+
+def test_a_variable_that_looks_like_nothing_we_know_is_refused_too(refuse: Refuse) -> None:
+    assert refuse("", OPSLADDER_XYZZY="1") == ["OPSLADDER_XYZZY: there is no such setting."]
+
+
 def test_a_secret_comes_from_the_variable_or_from_the_file_not_from_both(refuse: Refuse, tmp_path: Path) -> None:
     (problem,) = refuse("", OPSLADDER_WEB__TOKEN="a", OPSLADDER_WEB__TOKEN_FILE="b")
     assert problem == (

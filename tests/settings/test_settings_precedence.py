@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from supervisor.claude.marks import MARK
 from supervisor.errors import ConfigError
 from supervisor.settings import Settings, demo_settings, load_settings, settings_from_process
 
@@ -109,8 +110,18 @@ def test_a_variable_is_read_as_what_its_setting_is(
     assert read(load("", **{variable: value})) == expected
 
 
-def test_a_variable_that_is_no_setting_but_has_our_prefix_is_left_alone(load: Load) -> None:
-    assert load("", OPSLADDER_NO_SKIP="1").source is not None
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("OPSLADDER_NO_SKIP", id="what our tests are told"),
+        pytest.param(MARK, id="the mark of a run, in the hands of its agent"),
+        pytest.param("CLAUDEOPS_TIER", id="what an agent is told"),
+        pytest.param("CLAUDEOPS_STATE_FILE", id="another tool's"),
+        pytest.param("CLAUDEOPS_MAX_TOKENS", id="another tool's, too"),
+    ],
+)
+def test_a_variable_that_is_no_setting_on_purpose_is_left_alone(load: Load, name: str) -> None:
+    assert load("", **{name: "1"}).source is not None
 
 
 @pytest.mark.parametrize(
