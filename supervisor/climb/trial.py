@@ -88,6 +88,7 @@ def _briefings(settings: Settings, number: int) -> list[Briefing]:
         handoff="{}",
         lost=LOST[Reason.CONTEXT_THRESHOLD],
         unfinished=("Bash: webctl restart",),
+        waited="It was refused.",
     )
     return [bare, full]
 

@@ -4,6 +4,7 @@ Called from ``settings.load`` with the caller's environment. An empty variable c
 that sets nothing is a mistake: whoever set OPSLADDER_DRY_RUN would else see real repairs.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,6 +23,8 @@ ALIASES: Final = {
 }
 # Ours, but no settings: which file to read, the mark of a run's processes, and what our own tests are told.
 NOT_SETTINGS: Final = frozenset({VARIABLE, OWN_PREFIX + "RUN", OWN_PREFIX + "NO_SKIP"})
+# What Kubernetes gives every container for a service of our name, as container links did before.
+_NAMED_SERVICE: Final = re.compile(r"\w+_(?:SERVICE_HOST|SERVICE_PORT\w*|PORT_[0-9]+_(?:TCP|UDP|SCTP)\w*)")
 # What an agent is told besides the aliases, and so what `opsladder` in its hands is started with.
 _TOLD_TO_AGENTS: Final = frozenset({ALIAS_PREFIX + "TIER"})
 # Other tools have variables with the prefix of the aliases, so only what is almost one of them is taken for it.
@@ -63,10 +66,14 @@ def overrides(environ: Mapping[str, str], place: Place) -> Overrides:
             result.set(known[name], name, value)
         elif name in files:
             _from_file(name, value, known[files[name]], environ.get(files[name]), place, result)
-        elif name not in NOT_SETTINGS:
+        elif name not in NOT_SETTINGS and not _is_a_named_service(name, value):
             meant = _meant(name, (*known, *files), {alias: _variable(path) for alias, path in ALIASES.items()})
             result.problems.append(Problem(where=name, what="there is no such setting", suggestion=meant))
     return result
+
+
+def _is_a_named_service(name: str, value: str) -> bool:
+    return _NAMED_SERVICE.fullmatch(name) is not None or (name.endswith("_PORT") and "://" in value)
 
 
 def _almost_aliases(environ: Mapping[str, str]) -> Iterator[Problem]:

@@ -124,6 +124,20 @@ def test_a_variable_that_is_no_setting_on_purpose_is_left_alone(load: Load, name
     assert load("", **{name: "1"}).source is not None
 
 
+def test_what_kubernetes_tells_of_a_service_of_our_name_is_left_alone(load: Load) -> None:
+    told = {
+        "OPSLADDER_SERVICE_HOST": "10.0.0.9",
+        "OPSLADDER_SERVICE_PORT": "8377",
+        "OPSLADDER_SERVICE_PORT_HTTP": "8377",
+        "OPSLADDER_PORT": "tcp://10.0.0.9:8377",
+        "OPSLADDER_PORT_8377_TCP": "tcp://10.0.0.9:8377",
+        "OPSLADDER_PORT_8377_TCP_ADDR": "10.0.0.9",
+        "OPSLADDER_WEB_SERVICE_HOST": "10.0.0.9",
+        "OPSLADDER_WEB_PORT": "tcp://10.0.0.9:8377",
+    }
+    assert load("", **told).source is not None
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
