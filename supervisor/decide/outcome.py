@@ -16,6 +16,8 @@ _REJECTIONS = ("no conversation found", "--resume requires a valid session id", 
 _ID_IN_USE = "already in use"
 _NO_VALID_REPORT = "error_max_structured_output_retries"
 _API_ERROR = "api_error"
+# Whether in a tool call or in an answer: what comes before the underscore is common to them.
+_ABORTED = "aborted_"
 _LOG_IN = "/login"
 _SIGNAL_BASE = 128
 
@@ -139,6 +141,12 @@ def _by_result(result: Result, transcript: Transcript, *, refusable: bool) -> Ou
         return _api_failure(Failure.BAD_CREDENTIALS if _LOG_IN in (said or "") else Failure.NETWORK, said)
     if refusable:
         return _rejected(said)
+    if (result.terminal_reason or "").startswith(_ABORTED):
+        return Outcome(
+            status=SessionStatus.INTERRUPTED,
+            failure=Failure.KILLED,
+            detail="The CLI was interrupted from outside. Its session is kept.",
+        )
     return Outcome(
         status=SessionStatus.FAILED,
         failure=Failure.EXECUTION_ERROR,

@@ -163,6 +163,26 @@ def test_a_cli_killed_from_outside_is_gone_on_with_in_the_same_cycle(tmp_path, c
         place.assert_nothing_left()
 
 
+def test_a_cli_interrupted_from_outside_is_gone_on_with_too_and_has_told_the_model_itself(tmp_path, cli):
+    with scripted_api(busy(tmp_path), fallback=(1,)) as api:
+        place = Place(tmp_path, cli, base_url=api.base_url, config=may_wait(tmp_path))
+        started = place.start("--json")
+        place.until_reached()
+        [[session]] = [chain.sessions for chain in place.chains()]
+
+        interrupt_process(session.pid)
+        done = started.done()
+
+        assert done.exit_code == 0, done.err
+        before, after = done.document["sessions"]
+        assert (before["status"], before["failure"], before["cost_basis"]) == ("interrupted", "killed", "reported")
+        assert (after["status"], after["continuity"], after["reason"]) == ("completed", "resume", "interrupted")
+        asked = [call for call in api.calls if call.session_id == after["session_id"] and not call.side]
+        assert "interrupted by user" in texts(asked[-1].body)
+        assert times_waited(place) == 1
+        place.assert_nothing_left()
+
+
 def test_a_cli_that_is_killed_again_and_again_is_given_up_after_max_resumes(tmp_path, standin):
     place = Place(tmp_path, standin, ways="killed", config="[continuity]\nmax_resumes = 2\n")
 

@@ -358,6 +358,16 @@ TABLE = {
         SessionStatus.INTERRUPTED,
         Failure.KILLED,
     ),
+    "interrupted_from_outside": (
+        a_transcript(a_result(subtype="error_during_execution", is_error=True, terminal_reason="aborted_tools")),
+        Ended.BY_ITSELF,
+        0,
+        "",
+        True,
+        None,
+        SessionStatus.INTERRUPTED,
+        Failure.KILLED,
+    ),
     "garbage_only": (
         a_transcript(unreadable=3, **UNTOUCHED),
         Ended.BY_ITSELF,
