@@ -40,7 +40,7 @@ class _Picture:
         self._activity: TierActivity | None = None
         self._began = time.monotonic()
         self._since: dict[int, float] = {}
-        self.notices: list[str] = []
+        self.notices: list[Notice] = []
 
     def take(self, progress: Progress) -> None:
         match progress:
@@ -64,8 +64,8 @@ class _Picture:
                 self._sessions[session.id] = session
                 self._since.pop(session.id, None)
                 self._activity = None
-            case Notice(text=text):
-                self.notices.append(words.harmless(text))
+            case Notice():
+                self.notices.append(progress)
             case CycleEnded():
                 self._final = progress
             case TierDecided():
@@ -121,4 +121,5 @@ def live_tree(console: Console | None = None) -> Iterator[Watch]:
     with Live(picture, console=console, refresh_per_second=8):
         yield picture.take
     for notice in picture.notices:
-        console.print(Text.assemble(("! A person is needed: ", "bold red"), notice))
+        head = ("! A person is needed: ", "bold red") if notice.needs_a_person else ("! Warning: ", "yellow")
+        console.print(Text.assemble(head, words.harmless(notice.text)))

@@ -45,8 +45,8 @@ class PlainLines:
                     f"{words.duration(session.duration_seconds)}, {words.context(session)}, record {session.id}: "
                     f"{words.one_line(summary, 400)}"
                 )
-            case Notice(text=text):
-                _line(f"A PERSON IS NEEDED: {words.one_line(text, 1_000)}")
+            case Notice(text=text, needs_a_person=needed):
+                _line(f"{'A PERSON IS NEEDED' if needed else 'WARNING'}: {words.one_line(text, 1_000)}")
             case CycleEnded(chain=chain, finish=finish, rehearsed=rehearsed):
                 reason = f" ({finish.reason})" if finish.reason else ""
                 cost = words.money(chain.cost_usd, exact=chain.cost_is_exact) if chain.sessions else "nothing ran"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from supervisor.cli import words
 from supervisor.errors import NotFound, UsageError
-from supervisor.model.cycle import Chain, CycleStatus
-from supervisor.model.document import chain_document, timestamp
+from supervisor.model.cycle import Chain, CycleStatus, Event, EventKind
+from supervisor.model.document import chain_document, event_document, timestamp
 from supervisor.settings import Settings, settings_from_process
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _Found = TypeVar("_Found")
 
 _AGE = re.compile(r"(\d+)([smhd])")
 _LARGEST_ID = 2**63 - 1
+_OF_CYCLES = (EventKind.DECISION, EventKind.HANDOFF, EventKind.NOTICE)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -129,13 +130,26 @@ def show_chain(config: Path | None, *, record: int | None, cycle: int | None, as
         )
     store = recorded(settings_from_process(config))
     chain = find(store.chain, cycle) if cycle is not None else find(store.chain_of, record or 0)
+    events = [event for one in chain.cycles for event in store.events(cycle_id=one.id, kinds=_OF_CYCLES)]
+    events = [event for event in events if event.session_id is None]
     if as_json:
-        print(json.dumps(chain_document(chain)))
+        print(json.dumps({**chain_document(chain), "events": [event_document(event) for event in events]}))
         return
+    from rich.text import Text
+
     from supervisor.cli.screen import Screen
     from supervisor.cli.tree import chain_tree
 
-    Screen().print(chain_tree(chain))
+    screen = Screen()
+    screen.print(chain_tree(chain))
+    for event in events:
+        if event.kind is EventKind.NOTICE and not _is_an_end(event, chain):
+            screen.print(Text.assemble(("! ", "yellow"), words.harmless(event.text)), highlight=False)
+
+
+def _is_an_end(event: Event, chain: Chain) -> bool:
+    """Whether a notice tells how a cycle ended, which the tree does, or that it once waited, which is past."""
+    return "status" in event.data or event.text == chain.cycle.detail
 
 
 def show_cost(config: Path | None, *, since: str | None, by: str, as_json: bool) -> None:

@@ -60,7 +60,7 @@ def _cycle_line(chain: Chain, elapsed_seconds: float | None = None) -> Text:
 
 def _whole(chain: Chain) -> str:
     """The chain beyond its cycle: the head tells of the cycle alone."""
-    cycles = words.numbers(sorted(c.id for c in (chain.cycle, *chain.others)))
+    cycles = words.numbers([cycle.id for cycle in chain.cycles])
     took = "" if chain.duration_seconds is None else f", {words.duration(chain.duration_seconds)}"
     cost = words.money(chain.cost_usd, exact=chain.cost_is_exact)
     return f"One chain of {len(chain.sessions)} records in cycles {cycles}: {cost}{took}"

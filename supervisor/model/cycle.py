@@ -73,6 +73,11 @@ class Chain:
     others: tuple[Cycle, ...] = ()
 
     @property
+    def cycles(self) -> tuple[Cycle, ...]:
+        """All of them, oldest first."""
+        return tuple(sorted((self.cycle, *self.others), key=lambda cycle: cycle.id))
+
+    @property
     def own(self) -> "Chain":
         """The cycle with its own records only."""
         return Chain(cycle=self.cycle, sessions=tuple(s for s in self.sessions if s.cycle_id == self.cycle.id))
@@ -90,8 +95,8 @@ class Chain:
     @property
     def duration_seconds(self) -> float | None:
         """How long its cycles took, together; ``None`` while one of them runs."""
-        known = [c.duration_seconds for c in (self.cycle, *self.others) if c.duration_seconds is not None]
-        return sum(known) if len(known) == 1 + len(self.others) else None
+        known = [c.duration_seconds for c in self.cycles if c.duration_seconds is not None]
+        return sum(known) if len(known) == len(self.cycles) else None
 
     def by_id(self, record: int | None) -> Session | None:
         return next((s for s in self.sessions if s.id == record), None)

@@ -45,9 +45,10 @@ class TierEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something a person has to know."""
+    """Something a person has to know, and mostly to do something about."""
 
     text: str
+    needs_a_person: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,10 +49,30 @@ def test_a_cycle_prints_the_document_that_scripts_rely_on_and_keeps_it(tmp_path:
         assert set(session["tool_calls"]) >= CONTRACT["tool_calls"]
     assert (chain["cycle"]["trigger"], chain["cycle"]["status"]) == ("manual", "resolved")
     assert chain["cycle"]["started_at"].endswith("Z")
-    assert opsladder.run("chain", "3", "--json").document == chain
+    kept = opsladder.run("chain", "3", "--json").document
+    assert [event["kind"] for event in kept.pop("events")] == ["decision"] * 4 + ["notice"]
+    assert kept == chain
     assert opsladder.run("chains", "--json").document["chains"] == [chain]
     spent = opsladder.run("cost", "--json").document
     assert spent["total_usd"] == pytest.approx(chain["total"]["cost_usd"])
+
+
+def test_a_damaged_file_that_was_rebuilt_is_told_wherever_one_looks(tmp_path: Path, new_cli: Path) -> None:
+    with scripted_api(scripts((report(False),)), tiers=(1,)) as base_url:
+        opsladder = command_line(tmp_path, base_url=base_url, OPSLADDER_CLAUDE__BIN=str(new_cli))
+        opsladder.state.mkdir(mode=0o700)
+        (opsladder.state / "cooldown.json").write_text('{"schema": "half')
+        # Nobody listens there: what could not be sent stays on the list.
+        done = opsladder.run("cycle", OPSLADDER_NOTIFY__WARNING="json://127.0.0.1:9")
+    shown, document = opsladder.run("chain", "1"), opsladder.run("chain", "1", "--json").document
+
+    said = f"{opsladder.state}/cooldown.json was damaged and is written anew from the records."
+    assert done.exit_code == 0
+    assert [line for line in done.out.splitlines() if "damaged" in line] == [f"WARNING: {said}"]
+    assert f"! {said}".replace(" ", "") in "".join(shown.out.split())
+    [notice] = [event for event in document["events"] if event["kind"] == "notice"]
+    assert (notice["level"], notice["text"], notice["session_id"]) == ("warning", said, None)
+    assert "damaged" in opsladder.run("notify", "list").out
 
 
 USAGE = {
