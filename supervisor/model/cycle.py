@@ -84,9 +84,9 @@ class Chain:
 
     @property
     def cost_usd(self) -> float | None:
-        """The sum of what is known; ``None`` when nothing is."""
+        """The sum of what is known; ``None`` when nothing is. Where nothing ran it is known to be nothing."""
         known = [s.cost_usd for s in self.sessions if s.cost_usd is not None]
-        return sum(known) if known else None
+        return sum(known, start=0.0) if known or not self.sessions else None
 
     @property
     def cost_is_exact(self) -> bool:

@@ -259,6 +259,14 @@ def test_a_chain_is_a_tree_of_its_records(recorded: CommandLine, arguments: tupl
     ]
 
 
+def test_what_did_not_run_is_known_to_have_cost_nothing(recorded: CommandLine) -> None:
+    listed = recorded.run("chains", "--json").document["chains"][0]
+    shown = recorded.run("chain", "--cycle", "4", "--json").document
+
+    nothing = {"cost_usd": 0.0, "cost_is_exact": True, "duration_seconds": 0.0, "sessions": 0}
+    assert (listed["cycle"]["status"], listed["total"], shown["total"]) == ("skipped", nothing, nothing)
+
+
 def test_what_is_unknown_is_said_to_be_unknown_and_null(recorded: CommandLine) -> None:
     text = recorded.run("session", "4").out
     assert "cost unknown" in text
@@ -270,6 +278,8 @@ def test_what_is_unknown_is_said_to_be_unknown_and_null(recorded: CommandLine) -
     unknown = ("cost_usd", "input_tokens", "context_tokens", "num_turns", "exit_code", "report")
     assert {name: session[name] for name in unknown} == dict.fromkeys(unknown)
     assert session["cost_basis"] == "unknown"
+    total = recorded.run("chain", "4", "--json").document["total"]
+    assert (total["cost_usd"], total["cost_is_exact"]) == (None, False)
 
 
 def test_a_session_is_shown_with_what_was_said_and_done(recorded: CommandLine) -> None:
