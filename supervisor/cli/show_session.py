@@ -165,15 +165,16 @@ def _print_head(screen: Screen, session: Session, store: "Store") -> None:
 
 
 def _facts(session: Session, chain: Chain) -> dict[str, str]:
-    began = session.started_at or session.created_at
     facts = {
         "cycle": f"{session.cycle_id} of {chain.cycle.schedule}, {chain.cycle.status.value}",
-        "started": f"{began.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC",
+        "created": _time(session.created_at) + _if_known(", started", session.started_at),
         "session id": session.session_id or "unknown",
         "model": session.model + (f" = {session.model_id}" if session.model_id else ""),
         "directory": session.work_dir,
         "our prompt": "unknown" if session.prompt_bytes is None else f"{session.prompt_bytes:,} bytes",
         "first call": f"{words.count(session.first_call_tokens)} tokens read",
+        "fixed part": _fixed_part(session),
+        "messages": str(session.messages) + _if_known(", the last at", session.last_message_at),
     }
     if session.tokens:
         used = session.tokens
@@ -192,6 +193,20 @@ def _facts(session: Session, chain: Chain) -> dict[str, str]:
     if session.unknown_lines:
         facts["unreadable"] = f"{words.several(session.unknown_lines, 'line')} of its output"
     return facts
+
+
+def _fixed_part(session: Session) -> str:
+    if session.fixed_tokens is not None:
+        return f"≈{words.count(session.fixed_tokens)} tokens of each call: what its first one read, less our prompt"
+    return "unknown" + (": its first call read what was said before, too" if session.resumed_from else "")
+
+
+def _time(at: dt.datetime) -> str:
+    return f"{at.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _if_known(what: str, at: dt.datetime | None) -> str:
+    return "" if at is None else f"{what} {_time(at)}"
 
 
 def _ending(session: Session) -> Iterator[str]:

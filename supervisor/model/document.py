@@ -11,7 +11,7 @@ from supervisor.model.guarding import Approval, RecordedCall, ServiceRecord
 from supervisor.model.history import Transition
 from supervisor.model.incident import Incident, IncidentTotal
 from supervisor.model.report import Report
-from supervisor.model.session import Session
+from supervisor.model.session import CostBasis, Session
 
 CHAIN_SCHEMA = "opsladder.chain/1"
 SESSION_SCHEMA = "opsladder.session/1"
@@ -107,7 +107,11 @@ def session_fields(session: Session, chain: Chain) -> Document:
         "context_ratio": session.context_ratio,
         "first_call_tokens": session.first_call_tokens,
         "prompt_bytes": session.prompt_bytes,
+        "fixed_tokens": session.fixed_tokens,
+        # How many tokens our prompt is, is an estimate.
+        "fixed_tokens_basis": (CostBasis.UNKNOWN if session.fixed_tokens is None else CostBasis.ESTIMATED).value,
         "resume_saving": resume_saving(session, chain),
+        "messages": session.messages,
         "num_turns": session.num_turns,
         "duration_seconds": session.duration_seconds,
         "exit_code": session.exit_code,
@@ -119,7 +123,9 @@ def session_fields(session: Session, chain: Chain) -> Document:
         },
         "report": report_document(session.report) if session.report else None,
         "work_dir": session.work_dir,
+        "created_at": timestamp(session.created_at),
         "started_at": timestamp(session.started_at),
+        "last_message_at": timestamp(session.last_message_at),
         "ended_at": timestamp(session.ended_at),
     }
 

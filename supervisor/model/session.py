@@ -8,6 +8,9 @@ from enum import StrEnum
 from supervisor.model.outcome import Failure
 from supervisor.model.report import Report
 
+# Of English prose and Markdown, which our prompts are.
+_BYTES_PER_TOKEN = 4
+
 
 class SessionStatus(StrEnum):
     """Where a session is in its life."""
@@ -195,6 +198,16 @@ class Session:
             return None
         # A clock that was set back meanwhile must not make it negative.
         return max(0.0, (self.ended_at - self.started_at).total_seconds())
+
+    @property
+    def fixed_tokens(self) -> int | None:
+        """About what each call carries besides the conversation: what the first one read, less our prompt.
+
+        Of a run that resumed it is unknown: its first call also read what had been said before.
+        """
+        if self.resumed_from is not None or self.first_call_tokens is None or self.prompt_bytes is None:
+            return None
+        return max(0, self.first_call_tokens - self.prompt_bytes // _BYTES_PER_TOKEN)
 
     @property
     def context_ratio(self) -> float | None:

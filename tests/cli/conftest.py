@@ -62,9 +62,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Onlooker:
             "num_turns": 2,
             "tool_calls": ToolCalls(allowed=1),
         }
-        one = end(
-            store, one, cost_usd=0.01, tokens=Tokens(input=900, output=90), report=down, ended_at=earlier, **known
-        )
+        said = {"report": down, "messages": 5, "last_message_at": earlier}
+        one = end(store, one, cost_usd=0.01, tokens=Tokens(input=900, output=90), ended_at=earlier, **said, **known)
         two = add_session(store, first, one, tier=2, model="sonnet", created_at=earlier, resumed_from=one.session_id)
         events = [
             NewEvent(kind=EventKind.PROMPT, at=earlier, session_id=two.id, text="You are tier 2.\n"),

@@ -282,6 +282,25 @@ def test_what_is_unknown_is_said_to_be_unknown_and_null(recorded: CommandLine) -
     assert (total["cost_usd"], total["cost_is_exact"]) == (None, False)
 
 
+def test_a_session_is_shown_with_its_times_its_messages_and_the_fixed_size_of_its_calls(recorded: CommandLine) -> None:
+    fresh, resumed, unknown = (
+        recorded.run("session", number, "--json").document["session"] for number in ("1", "2", "4")
+    )
+    out, out_resumed = (" ".join(recorded.run("session", number).out.split()) for number in ("1", "2"))
+
+    assert (fresh["created_at"], fresh["messages"]) == (fresh["started_at"], 5)
+    assert fresh["last_message_at"] == fresh["ended_at"]
+    # 3,000 tokens of which our 1,200 bytes are about 300; one that resumes reads what was said before, too.
+    names = "fixed_tokens", "fixed_tokens_basis"
+    assert [fresh[name] for name in names] == [2700, "estimated"]
+    assert [resumed[name] for name in names] == [unknown[name] for name in names] == [None, "unknown"]
+    assert unknown["last_message_at"] is None
+    assert re.search(r"created \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", out)
+    assert re.search(r"messages 5, the last at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", out)
+    assert "fixed part ≈2.7k tokens of each call: what its first one read, less our prompt" in out
+    assert "fixed part unknown: its first call read what was said before, too" in out_resumed
+
+
 def test_a_session_is_shown_with_what_was_said_and_done(recorded: CommandLine) -> None:
     out = recorded.run("session", "2").out
 
