@@ -10,6 +10,7 @@ from supervisor.climb.health import record_health
 from supervisor.climb.incident import settle_incident
 from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
+from supervisor.decide.telling import goes_on_by_itself
 from supervisor.model.cycle import Chain, Cycle, CycleStatus, EventKind, NewEvent
 from supervisor.model.progress import CycleEnded, Notice
 from supervisor.model.report import Level
@@ -30,10 +31,14 @@ def stopped(by: str | None) -> Finish:
     return Finish(status=CycleStatus.STOPPED, reason="stopped", detail=f"The cycle was stopped by {by or 'a person'}.")
 
 
+def notice(step: Finish) -> Notice:
+    """What whoever watches is told of how a cycle ended or why it waits."""
+    return Notice(text=step.detail, needs_a_person=not goes_on_by_itself(step.status, step.reason))
+
+
 async def wait(ladder: Ladder, cycle: Cycle, step: Finish) -> None:
     """Let a cycle wait of which nothing was learned."""
-    step = await close(ladder, cycle, step)
-    ladder.watch(Notice(text=step.detail))
+    ladder.watch(notice(await close(ladder, cycle, step)))
 
 
 async def finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
@@ -52,7 +57,7 @@ async def finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
             chain = await insist(patience, ladder.store.chain, cycle.id)
     await shown_cooldowns(ladder, cycle.id)
     if step.tell:
-        ladder.watch(Notice(text=step.detail))
+        ladder.watch(notice(step))
     ladder.watch(CycleEnded(chain=chain, finish=step))
     return chain
 

@@ -13,7 +13,7 @@ from supervisor import handoff as handoffs
 from supervisor.climb.answered import for_people, for_the_model, lost_answer
 from supervisor.climb.begin import begin, for_cycle
 from supervisor.climb.brief import brief
-from supervisor.climb.close import close, finish, interrupted, stopped
+from supervisor.climb.close import close, finish, interrupted, notice, stopped
 from supervisor.climb.cooling import shown_cooldowns
 from supervisor.climb.files import discard_handoffs, handoff_dir
 from supervisor.climb.health import in_words
@@ -98,8 +98,8 @@ async def _climb(
             unfinished = await insist(patience, _unfinished, ladder, parent)
             asked = await insist(patience, lost_answer, ladder, step, parent)
             if (untold := for_people(asked, step)) is not None:
-                notice = NewEvent(kind=EventKind.NOTICE, at=now, level=Level.WARNING, text=untold)
-                await insist(patience, store.append_events, cycle.id, [notice])
+                told = NewEvent(kind=EventKind.NOTICE, at=now, level=Level.WARNING, text=untold)
+                await insist(patience, store.append_events, cycle.id, [told])
                 ladder.watch(Notice(text=untold))
             try:
                 text = await insist(patience, _hand_off, ladder, cycle, step, cooling, now)
@@ -181,7 +181,7 @@ async def _break_off(ladder: Ladder, cycle: Cycle, error: BaseException) -> None
         hasty = replace(ladder, store_patience_seconds=0.0)
         await asyncio.to_thread(ladder.store.owned_cycle, cycle.id, owner=this_process())
         await settle(hasty, cycle)
-        ladder.watch(Notice(text=(await close(hasty, cycle, step)).detail))
+        ladder.watch(notice(await close(hasty, cycle, step)))
     except StoreError as problem:
         logger.warning("The cycle is left to whoever settles it", extra={"why": problem.message})
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from supervisor.claude.tree import marks_alive
 from supervisor.climb.begin import for_cycle
-from supervisor.climb.close import close_all, finish, interrupted, stopped, wait
+from supervisor.climb.close import close_all, finish, interrupted, notice, stopped, wait
 from supervisor.climb.cooling import shown_cooldowns
 from supervisor.climb.entries import STREAM_KINDS
 from supervisor.climb.files import discard_handoffs, discard_stream, stream_path
@@ -29,7 +29,6 @@ from supervisor.decide.next_step import next_step
 from supervisor.errors import StoreError, StoreUnavailable
 from supervisor.guard.post import sweep_posts
 from supervisor.model.cycle import Chain, Cycle, CycleStatus, NewEvent
-from supervisor.model.progress import Notice
 from supervisor.model.session import UNFINISHED
 from supervisor.model.step import Finish, RunTier
 from supervisor.store import Owner
@@ -108,7 +107,7 @@ async def _settle_together(ladder: Ladder, cycles: Sequence[Cycle], marks: Colle
         discard_handoffs(ladder.settings.state.dir, chain.cycle.id)
     for chain, waits in settled:
         if waits is not None:
-            ladder.watch(Notice(text=waits.detail))
+            ladder.watch(notice(waits))
         else:
             await _wait_or_finish(ladder, chain, owner)
 

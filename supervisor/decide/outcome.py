@@ -31,7 +31,10 @@ _API_FAILURES: dict[Failure, str] = {
     Failure.BAD_CREDENTIALS: (
         "The API refused the credentials. Check ANTHROPIC_API_KEY or log in again, then run `opsladder doctor`."
     ),
-    Failure.OVERLOADED: "The API stayed overloaded. Nothing is wrong here; the next cycle tries again.",
+    Failure.OVERLOADED: (
+        "The API stayed overloaded, so the work is left where it was. The next cycle begins again; if that is too "
+        "late, look at the services yourself, or let claude.overload_wait_seconds be more."
+    ),
     Failure.RATE_LIMITED: "The API kept answering that requests come too fast. Space the schedules out.",
     Failure.NETWORK: "The API could not be reached. Check the network, the proxy and ANTHROPIC_BASE_URL.",
     Failure.INVALID_REQUEST: "The API called the request invalid. This session will not be resumed again.",

@@ -128,9 +128,14 @@ def ping_for(status: CycleStatus) -> bool | None:
             return None
 
 
+def goes_on_by_itself(status: object, reason: object) -> bool:
+    """Whether a cycle only waits for something that comes without anybody's help."""
+    return status == CycleStatus.PAUSED and reason in _GOES_ON_BY_ITSELF
+
+
 def _level(event: Event) -> Level:
     """As recorded, but what goes on by itself is no reason to wake somebody."""
-    waits = event.data.get("status") == CycleStatus.PAUSED and event.data.get("reason") in _GOES_ON_BY_ITSELF
+    waits = goes_on_by_itself(event.data.get("status"), event.data.get("reason"))
     return Level.WARNING if waits and event.level is Level.CRITICAL else event.level
 
 

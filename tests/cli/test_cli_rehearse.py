@@ -95,6 +95,9 @@ def test_a_usage_limit_can_be_rehearsed(tmp_path: Path, cli: Path) -> None:
     assert done.exit_code == 4
     assert "tier 1 haiku: Bash: ls" in done.out
     assert "cycle 1 paused (usage_limit), " in done.out
+    # It goes on by itself.
+    assert "A PERSON IS NEEDED" not in done.out
+    assert "WARNING: Tier 1 is paused. The account's usage limit is reached. " in done.out
     assert re.search(r"The account's usage limit is reached\. It resets at [\d-]+T[\d:]+Z\.", done.out)
 
 

@@ -403,6 +403,14 @@ def test_how_a_run_ended(transcript, ended, code, stderr, resumed, last_retry, s
     assert (verdict.detail is None) == (failure is None)
 
 
+def test_who_is_told_of_an_overloaded_api_reads_what_to_do():
+    transcript, ended, code, stderr, resumed, last_retry, *_ = TABLE["overloaded"]
+    verdict = outcome(transcript, ended=ended, exit_code=code, stderr=stderr, resumed=resumed, last_retry=last_retry)
+
+    assert "Nothing is wrong" not in verdict.detail
+    assert "look at the services yourself, or let claude.overload_wait_seconds be more" in verdict.detail
+
+
 def test_a_failure_quotes_what_was_said_in_one_bounded_line():
     verdict = outcome(
         a_transcript(a_result(api_error_status=400, text="line\nbreak " + "x" * 1000, **API_ERROR)),
