@@ -15,6 +15,7 @@ from supervisor.decide.masking import Masker
 from supervisor.durable import write_durably
 from supervisor.errors import HandoffInvalid
 from supervisor.model.cycle import Event, EventKind
+from supervisor.model.document import timestamp
 from supervisor.model.guarding import RecordedCall
 from supervisor.model.handoff import SCHEMA_VERSION, Check, Handoff
 from supervisor.model.permission import Verdict
@@ -269,7 +270,7 @@ def _ever_smaller(handoff: Handoff) -> Sequence[Handoff]:
 
 def _dump(handoff: Handoff) -> str:
     document = asdict(handoff)
-    document["created_at"] = handoff.created_at.isoformat()
+    document["created_at"] = timestamp(handoff.created_at)
     return json.dumps(document, ensure_ascii=False, indent=1)
 
 

@@ -101,6 +101,10 @@ def test_written_and_read_back_it_is_the_same_and_private(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
+def test_its_time_is_written_as_times_are_everywhere():
+    assert json.loads(handoffs.encode(build([])))["created_at"] == "2026-11-16T03:00:00.000Z"
+
+
 def test_over_the_limit_healthy_results_go_first_and_what_was_cut_is_said():
     services = tuple(ServiceState(name=f"s{n}", status=Health.HEALTHY, detail="d" * 400) for n in range(200))
     report = Report(
