@@ -5,8 +5,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from supervisor.climb.cooling import shown_cooldowns
-from supervisor.climb.health import record_health
+from supervisor.climb.health import record_health, show_cooldowns
 from supervisor.climb.incident import settle_incident
 from supervisor.climb.insist import insist, or_find_it_done
 from supervisor.climb.ladder import Ladder
@@ -55,7 +54,7 @@ async def finish(ladder: Ladder, cycle: Cycle, step: Finish) -> Chain:
         await insist(patience, record_health, ladder, chain)
         if await insist(patience, settle_incident, ladder, chain) is not None:
             chain = await insist(patience, ladder.store.chain, cycle.id)
-    await shown_cooldowns(ladder, cycle.id)
+    await insist(patience, show_cooldowns, ladder, cycle.id)
     if step.tell:
         ladder.watch(notice(step))
     ladder.watch(CycleEnded(chain=chain, finish=step))

@@ -14,9 +14,8 @@ from supervisor.climb.answered import for_people, for_the_model, lost_answer
 from supervisor.climb.begin import begin, for_cycle
 from supervisor.climb.brief import brief
 from supervisor.climb.close import close, finish, interrupted, notice, stopped
-from supervisor.climb.cooling import shown_cooldowns
 from supervisor.climb.files import discard_handoffs, handoff_dir
-from supervisor.climb.health import in_words
+from supervisor.climb.health import in_words, show_cooldowns
 from supervisor.climb.heartbeat import beating
 from supervisor.climb.incident import delta
 from supervisor.climb.insist import insist
@@ -93,7 +92,7 @@ async def _climb(
         _log_decision(cycle, step)
         ladder.watch(TierDecided(step=step, model=ladder.settings.tiers[step.tier - 1].model))
         try:
-            cooling = in_words(await shown_cooldowns(ladder, cycle.id))
+            cooling = in_words(await insist(patience, show_cooldowns, ladder, cycle.id))
             parent = await insist(patience, _record, ladder, step.continuity.parent)
             unfinished = await insist(patience, _unfinished, ladder, parent)
             asked = await insist(patience, lost_answer, ladder, step, parent)

@@ -15,6 +15,7 @@ from supervisor.durable import write_durably
 from supervisor.model.cycle import Chain, EventKind, NewEvent
 from supervisor.model.document import timestamp
 from supervisor.model.guarding import CooldownUse
+from supervisor.model.progress import Notice
 from supervisor.model.report import Level
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ def show_cooldowns(ladder: Ladder, cycle_id: int) -> tuple[CooldownUse, ...]:
             said = f"{path} was damaged and is written anew from the records."
             event = NewEvent(kind=EventKind.NOTICE, at=ladder.clock(), level=Level.WARNING, text=said)
             ladder.store.append_events(cycle_id, [event])
+            ladder.watch(Notice(text=said, needs_a_person=False))
         if before != text:
             # For reading only, also for its owner: the ledger is elsewhere.
             write_durably(path, text, mode=0o400)

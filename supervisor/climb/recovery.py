@@ -15,9 +15,9 @@ from dataclasses import replace
 from supervisor.claude.tree import marks_alive
 from supervisor.climb.begin import for_cycle
 from supervisor.climb.close import close_all, finish, interrupted, notice, stopped, wait
-from supervisor.climb.cooling import shown_cooldowns
 from supervisor.climb.entries import STREAM_KINDS
 from supervisor.climb.files import discard_handoffs, discard_stream, stream_path
+from supervisor.climb.health import show_cooldowns
 from supervisor.climb.insist import insist
 from supervisor.climb.ladder import CycleRequest, Ladder
 from supervisor.climb.launch import guard_places
@@ -69,7 +69,7 @@ async def recover(ladder: Ladder, *, left: Collection[int] = ()) -> None:
         finally:
             _SETTLING.difference_update(ids)
     if newest is not None:
-        await shown_cooldowns(ladder, newest.id)
+        await asyncio.to_thread(show_cooldowns, ladder, newest.id)
 
 
 async def _settle_all(ladder: Ladder, cycles: Sequence[Cycle], marks: Collection[str], owner: Owner) -> None:
