@@ -25,6 +25,7 @@ from supervisor.service.units import (
     STATE_VARIABLE,
     SYSTEM_CONFIG,
     SYSTEM_PLACE,
+    is_masked,
     lacking_in,
     lines_for,
     units_as_written,
@@ -101,7 +102,7 @@ def _units() -> Iterator[Finding]:
 def _service() -> Iterator[Finding]:
     """Whether the installed service has the records that whoever types a command with its configuration sees."""
     installed = SYSTEM_PLACE / _SERVICE
-    if not installed.exists():
+    if not installed.exists() or is_masked(installed):
         return
     config = _config_in(installed)
     for file in (installed, *sorted(SYSTEM_PLACE.glob(f"{_SERVICE}.d/*.conf"))):

@@ -12,7 +12,10 @@ CONFIG = "opsladder.toml"
 CONFIG_FILES = (CONFIG, "models.toml", "environment.md")
 # What is written below it is for the whole machine, and with it for the service.
 MACHINE = Path("/etc")
-_FOR_THE_MACHINE = {'work_dir = "."': WORK_LINE, f"#{STATE_LINE}": STATE_LINE}
+_FOR_THE_MACHINE = {
+    'work_dir = "."': f"# This one the units of systemd make.\n{WORK_LINE}",
+    f"#{STATE_LINE}": f"# This one the units of systemd make. Whoever types a command finds it here.\n{STATE_LINE}",
+}
 
 
 def write_start(directory: Path, *, prompts: bool = False) -> None:

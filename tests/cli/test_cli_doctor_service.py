@@ -1,6 +1,7 @@
 """What the doctor says about standing for years, with records and clocks of the test's own."""
 
 import datetime as dt
+import os
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,15 @@ def test_a_service_whose_configuration_leaves_its_records_to_chance_is_a_warning
     assert (warning.grade, str(service) in warning.detail) == (Grade.WARNING, True)
     assert f"{STATE_LINE} under [state]" in (warning.remedy or "")
     assert f"{WORK_LINE} under [claude]" in (warning.remedy or "")
+
+
+def test_of_a_service_that_is_masked_nothing_is_said(tmp_path: Path, service: Path) -> None:
+    service.unlink()
+    unit = tmp_path / "units" / "opsladder.service"
+    unit.unlink()
+    unit.symlink_to(os.devnull)
+
+    assert found(settings_with(tmp_path, HOURLY), "service") == []
 
 
 def test_a_service_whose_configuration_is_gone_is_a_warning(tmp_path: Path, service: Path) -> None:
