@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from supervisor.model.report import Level
-from supervisor.notify import check_targets
+from supervisor.notify import check_new_targets, check_targets, sending
 from supervisor.notify.targets import addresses_of
 from supervisor.settings import ConfigProblems, Settings, load_settings
 
@@ -75,6 +75,48 @@ def test_a_service_that_apprise_does_not_know_is_named_by_its_place(tmp_path: Pa
         check_targets(settings)
     assert [problem.key for problem in caught.value.problems] == ["notify.critical.2", "notify.critical.3"]
     assert SECRET not in str(caught.value)
+
+
+def test_an_address_that_apprise_does_not_know_is_named_with_the_line_it_stands_in(tmp_path: Path) -> None:
+    settings = load(tmp_path, f'[notify]\ncritical = [\n  "json://localhost",\n  "nonsense://{SECRET}",\n]\n')
+    with pytest.raises(ConfigProblems) as caught:
+        check_targets(settings)
+    [problem] = caught.value.problems
+    assert (problem.where, problem.line) == (str(tmp_path / "opsladder.toml"), 4)
+    assert caught.value.remedy is not None
+
+
+@pytest.mark.parametrize("variable", ["OPSLADDER_NOTIFY__WARNING", "OPSLADDER_NOTIFY__WARNING_FILE"])
+def test_an_address_from_the_environment_is_named_with_its_variable(tmp_path: Path, variable: str) -> None:
+    (tmp_path / "pager").write_text("json://localhost\nnonsense://x\n")
+    value = str(tmp_path / "pager") if variable.endswith("_FILE") else "json://localhost nonsense://x"
+    with pytest.raises(ConfigProblems) as caught:
+        check_targets(load(tmp_path, '[notify]\nwarning = ["json://localhost"]\n', **{variable: value}))
+    [problem] = caught.value.problems
+    assert (problem.where, problem.line, problem.key) == (variable, None, "notify.warning.2")
+
+
+def test_an_address_that_was_right_is_not_looked_at_again_and_a_new_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = []
+    monkeypatch.setattr(sending, "is_readable", lambda url: looked_at.append(url) or True)
+    (tmp_path / "state").mkdir()
+    here = '[state]\ndir = "state"\n[notify]\n'
+    for urls in ('"json://a"', '"json://a"', '"json://a", "json://b"', '"json://b"'):
+        check_new_targets(load(tmp_path, f"{here}critical = [{urls}]"))
+    assert looked_at == ["json://a", "json://a", "json://b"]
+
+    (tmp_path / "state" / "targets.json").write_text("[")
+    check_new_targets(load(tmp_path, f'{here}critical = ["json://b"]'))
+    assert looked_at[3:] == ["json://b"]
+
+
+def test_what_is_kept_of_an_address_does_not_give_it_away(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    settings = load(tmp_path, f'[state]\ndir = "state"\n[notify]\ncritical = ["json://localhost/{SECRET}"]')
+    check_new_targets(settings)
+    assert SECRET not in settings.known_targets_file.read_text()
 
 
 def test_addresses_that_apprise_knows_pass(tmp_path: Path) -> None:

@@ -57,8 +57,13 @@ def run_one(config: Path | None, options: CycleOptions) -> int:
 
 def climb_and_tell(settings: Settings, options: CycleOptions, trigger: Trigger = Trigger.MANUAL) -> Chain:
     """One cycle with someone watching; whoever has to know of something is told meanwhile, and at its end."""
-    chain = show_while(options.as_json, lambda watch: asyncio.run(climb_once(settings, options, trigger, watch=watch)))
-    if settings.tells_anyone:
+    tells = settings.tells_anyone
+
+    def climb(watch: Watch) -> Chain:
+        return asyncio.run(climb_once(settings, options, trigger, watch=watch, tells=tells))
+
+    chain = show_while(options.as_json, climb)
+    if tells:
         from supervisor.notify import deliver_after_cycle
         from supervisor.store import open_store
 
@@ -96,9 +101,9 @@ def watcher() -> Iterator[Watch]:
 
 
 async def climb_once(
-    settings: Settings, options: CycleOptions, trigger: Trigger = Trigger.MANUAL, *, watch: Watch
+    settings: Settings, options: CycleOptions, trigger: Trigger = Trigger.MANUAL, *, watch: Watch, tells: bool = False
 ) -> Chain:
-    """Start the first CLI, load the rest, climb."""
+    """Start the first CLI, load the rest, climb. ``tells``: people are told meanwhile, as nobody is of a rehearsal."""
     schedule = _check(settings, options)
     dry_run = options.dry_run or settings.escalation.dry_run
     prepare_state(settings)
@@ -114,6 +119,10 @@ async def climb_once(
 
             settings.check_rules()
             check_prompts(settings)
+            if tells:
+                from supervisor.notify import check_new_targets
+
+                check_new_targets(settings)
             ladder = make_ladder(settings, runtime, watch)
             request = CycleRequest(
                 schedule=schedule,
@@ -128,7 +137,7 @@ async def climb_once(
                 retry_of=options.retry_of,
                 by=options.by,
             )
-            async with _telling(settings, ladder):
+            async with _telling(settings, ladder) if tells else nullcontext():
                 return await run_cycle(ladder, request, warm=warm, stop=stop)
         finally:
             if warm is not None:
@@ -137,8 +146,6 @@ async def climb_once(
 
 def _telling(settings: Settings, ladder: "Ladder") -> AbstractAsyncContextManager[None]:
     """Tell people what they have to know while the cycle goes on."""
-    if not settings.tells_anyone:
-        return nullcontext()
     from supervisor.notify.meanwhile import telling
 
     return telling(settings, ladder.store)

@@ -6,6 +6,14 @@ module that knows Apprise, ``pings`` asks for the URL of a dead-man's switch. Ca
 
 from supervisor.notify.deliver import DeliverySummary, deliver_after_cycle, deliver_due
 from supervisor.notify.pings import ping, ping_after
-from supervisor.notify.targets import check_targets
+from supervisor.notify.targets import check_new_targets, check_targets
 
-__all__ = ["DeliverySummary", "check_targets", "deliver_after_cycle", "deliver_due", "ping", "ping_after"]
+__all__ = [
+    "DeliverySummary",
+    "check_new_targets",
+    "check_targets",
+    "deliver_after_cycle",
+    "deliver_due",
+    "ping",
+    "ping_after",
+]

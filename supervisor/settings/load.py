@@ -86,6 +86,7 @@ def _settings(file: Path | None, environ: Mapping[str, str], *, base_dir: Path) 
 
     return Settings(
         source=file,
+        origin=source,
         base_dir=place.base_dir,
         prompt_dirs=place.prompt_dirs,
         models=models,

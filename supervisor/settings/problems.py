@@ -32,8 +32,8 @@ class Problem:
 class ConfigProblems(ConfigError):
     """Everything that is wrong with a configuration, one line each."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
+    def __init__(self, problems: Sequence[Problem], *, remedy: str | None = None) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems), remedy=remedy)
         self.problems = tuple(problems)
 
 

@@ -33,6 +33,7 @@ from supervisor.settings.schema import (
     Tier,
     Web,
 )
+from supervisor.settings.source import Source
 from supervisor.settings.values import sqlite_url
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Settings:
 
     ``source`` is the file it came from, if any; ``base_dir`` is what relative paths are relative to; ``prompt_dirs``
     are searched in order; ``agent_env`` is the whole environment of an agent but for what belongs to a single run.
+    ``origin`` knows where each setting was set, for whoever finds a fault in one later.
     """
 
     source: Path | None
@@ -75,6 +77,7 @@ class Settings:
     schedules: tuple[Schedule, ...]
     models: ModelTable = field(repr=False)
     agent_env: Mapping[str, str] = field(repr=False)
+    origin: Source = field(repr=False, compare=False)
     _rules: dict[int, "TierRules"] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def rules_for(self, tier_number: int) -> "TierRules":
@@ -144,6 +147,11 @@ class Settings:
         for address in (*self.notify.info, *self.notify.warning, *self.notify.critical, *self._pings()):
             known.update(_secrets_of_address(address.get_secret_value()))
         return _masker(frozenset(known), names)
+
+    @property
+    def known_targets_file(self) -> Path:
+        """Where it is kept which addresses of messages were found to be right."""
+        return self.state.dir / "targets.json"
 
     @property
     def tells_anyone(self) -> bool:

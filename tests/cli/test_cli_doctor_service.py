@@ -85,6 +85,12 @@ def test_nobody_who_is_told_is_a_warning_and_somebody_is_not(tmp_path: Path) -> 
     assert found(told, "messages")[0].grade is Grade.OK
 
 
+def test_an_address_that_cannot_be_read_is_a_problem_with_its_remedy(tmp_path: Path) -> None:
+    [messages] = found(settings_with(tmp_path, '[notify]\ncritical = ["nonsense://x"]\n'), "messages")
+    assert (messages.grade, "opsladder.toml:2: notify.critical.1: " in messages.detail) == (Grade.PROBLEM, True)
+    assert messages.remedy == "Correct it; `opsladder notify test` tries it."
+
+
 @pytest.mark.parametrize("place", ["/opt/opsladder", "/opt/100% run it"], ids=["ordinary", "odd"])
 def test_installed_units_are_compared_with_those_of_this_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str

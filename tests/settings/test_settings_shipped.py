@@ -37,7 +37,7 @@ def test_the_shipped_file_says_what_the_defaults_are(copied: Path, base: Path) -
     copied.unlink()
     built_in = load(None, base)
     for field in fields(Settings):
-        if field.name not in ("source", "schedules", "models"):
+        if field.name not in ("source", "origin", "schedules", "models"):
             assert getattr(written, field.name) == getattr(built_in, field.name), field.name
     (schedule,) = written.schedules
     assert (schedule.name, schedule.every) == ("default", timedelta(minutes=15))
