@@ -18,15 +18,14 @@ _FOR_THE_MACHINE = {
 }
 
 
-def write_start(directory: Path, *, prompts: bool = False) -> None:
-    """Copy the shipped configuration, and the prompts on request, and say what to do next."""
+def write_start(directory: Path) -> None:
+    """Copy the shipped configuration and prompts, and say what to do next."""
     for_the_machine = directory.resolve().is_relative_to(MACHINE)
     wanted = [(shipped.CONFIG / name, directory / name) for name in CONFIG_FILES]
-    if prompts:
-        wanted += [
-            (source, directory / "prompts" / source.relative_to(shipped.PROMPTS))
-            for source in sorted(shipped.PROMPTS.rglob("*.md"))
-        ]
+    prompts = directory / shipped.PROMPTS.name
+    wanted += [
+        (source, prompts / source.relative_to(shipped.PROMPTS)) for source in sorted(shipped.PROMPTS.rglob("*.md"))
+    ]
     for source, target in wanted:
         try:
             done = _write_once(_text_of(source, for_the_machine=for_the_machine), target)
@@ -38,6 +37,7 @@ def write_start(directory: Path, *, prompts: bool = False) -> None:
                 remedy="Name a directory of yours on a disk with room.",
             ) from error
         print(f"{done}  {target}")
+    print(f"\nOf a prompt that you delete in {prompts}, the one of the installed version is used, and renewed with it.")
     # Fit for a shell: it is there to be copied.
     config = shlex.quote(str(directory / CONFIG))
     print(f"\nNext:\n  1. Describe what there is to watch in {directory / 'environment.md'}.")

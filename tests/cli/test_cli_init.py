@@ -30,7 +30,21 @@ def test_it_writes_a_configuration_that_is_valid_and_says_what_to_do_next(opslad
 
 def test_it_writes_here_when_no_directory_is_named(opsladder: CommandLine) -> None:
     assert opsladder.run("init").exit_code == 0
-    assert {file.name for file in opsladder.work.iterdir()} == set(FILES)
+    assert {file.name for file in opsladder.work.iterdir()} == {*FILES, "prompts"}
+
+
+def test_it_writes_the_prompts_and_says_what_becomes_of_one_that_is_deleted(opsladder: CommandLine) -> None:
+    done = opsladder.run("init", "there")
+
+    copied = opsladder.work / "there" / "prompts"
+    names = {file.relative_to(shipped.PROMPTS) for file in shipped.PROMPTS.rglob("*.md")}
+    assert {file.relative_to(copied) for file in copied.rglob("*.md")} == names
+    assert all((copied / name).read_bytes() == (shipped.PROMPTS / name).read_bytes() for name in names)
+    assert "Of a prompt that you delete in there/prompts, the one of the installed version is used" in done.out
+    settings = load_settings(opsladder.work / "there" / "opsladder.toml", {"HOME": "/nowhere"}, cwd=opsladder.work)
+    assert settings.prompt_path("tier2.md") == copied / "tier2.md"
+    (copied / "tier2.md").unlink()
+    assert settings.prompt_path("tier2.md") == shipped.PROMPTS / "tier2.md"
 
 
 def test_what_it_says_to_type_can_be_typed(opsladder: CommandLine) -> None:
@@ -43,14 +57,17 @@ def test_it_never_overwrites(opsladder: CommandLine) -> None:
     mine = opsladder.work / "opsladder.toml"
     mine.write_text("# mine\n")
 
-    done = opsladder.run("init", "--prompts")
-    again = opsladder.run("init", "--prompts")
+    own = opsladder.work / "prompts" / "tier1.md"
+    own.parent.mkdir()
+    own.write_text("mine")
 
-    assert mine.read_text() == "# mine\n"
+    done = opsladder.run("init")
+    again = opsladder.run("init")
+
+    assert (mine.read_text(), own.read_text()) == ("# mine\n", "mine")
     assert "kept     opsladder.toml\nwritten  models.toml\n" in done.out
+    assert "kept     prompts/tier1.md\n" in done.out
     assert "written" not in again.out
-    copied = {file.relative_to(opsladder.work / "prompts") for file in (opsladder.work / "prompts").rglob("*.md")}
-    assert copied == {file.relative_to(shipped.PROMPTS) for file in shipped.PROMPTS.rglob("*.md")}
 
 
 def for_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

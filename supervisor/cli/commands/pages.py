@@ -77,7 +77,10 @@ PAGES: Final = {
                 "sudo opsladder init /etc/opsladder",
                 "For the whole machine, where the units of systemd look for it, with records in /var/lib/opsladder.",
             ),
-            ("opsladder init --prompts ladder", "With prompts of your own, in ladder/prompts."),
+            (
+                "opsladder init ladder && rm -r ladder/prompts",
+                "Without prompts of your own: shipped ones are used.",
+            ),
         ),
         also=("doctor", "rehearse"),
     ),

@@ -45,12 +45,10 @@ def init(
             metavar="DIR", help="Where to write; made if it is not there. Default: here.", show_default=False
         ),
     ] = Path(),
-    prompts: Annotated[
-        bool, typer.Option("--prompts", help="Also copy the prompts into DIR/prompts, to make them your own.")
-    ] = False,
 ) -> None:
     """Write files to start from: opsladder.toml with every setting, its default and why, models.toml with context
-    windows and prices, and environment.md, in which you describe what there is to look after.
+    windows and prices, environment.md, in which you describe what there is to look after, and prompts/ with what each
+    tier is told. Without a prompt of your own there, that of the installed version is used.
 
     In /etc the configuration also says where the service keeps its records, so that whoever types a command sees them.
     A file that is already there is kept as it is, so it can be run again. Nothing is started.
@@ -58,7 +56,7 @@ def init(
     with exit_with():
         from supervisor.cli.init import write_start
 
-        write_start(directory, prompts=prompts)
+        write_start(directory)
 
 
 @app.command(cls=Command, short_help="Check everything a cycle needs, changing nothing.")
