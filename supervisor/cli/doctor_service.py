@@ -28,6 +28,8 @@ from supervisor.service.units import (
     is_masked,
     lacking_in,
     lines_for,
+    read_argument,
+    started_by,
     units_as_written,
 )
 from supervisor.settings import Settings
@@ -87,8 +89,11 @@ def _units() -> Iterator[Finding]:
     installed = SYSTEM_PLACE / _SERVICE
     if not installed.exists():
         return
-    ours = {unit.name: unit.text for unit in units_as_written(_command_in(installed), user=False)}
-    if _read(installed) == ours[_SERVICE]:
+    text = _read(installed)
+    # Only the rest is compared: where the command and the configuration are is everybody's own business.
+    command, config = started_by(text) or (os.devnull, None)
+    ours = {unit.name: unit.text for unit in units_as_written(command, user=False, config=config)}
+    if text == ours[_SERVICE]:
         yield ok("units", f"{installed} is of this version")
     else:
         yield Finding(
@@ -104,7 +109,8 @@ def _service() -> Iterator[Finding]:
     installed = SYSTEM_PLACE / _SERVICE
     if not installed.exists() or is_masked(installed):
         return
-    config = _config_in(installed)
+    started = started_by(_read(installed))
+    config = read_argument(started[1]) if started else SYSTEM_CONFIG
     for file in (installed, *sorted(SYSTEM_PLACE.glob(f"{_SERVICE}.d/*.conf"))):
         if re.search(rf"^Environment=.*\b{STATE_VARIABLE}=", _read(file), re.MULTILINE):
             yield Finding(
@@ -118,22 +124,8 @@ def _service() -> Iterator[Finding]:
         yield Finding(check="service", grade=Grade.WARNING, detail=lacking.what.rstrip("."), remedy=lacking.remedy)
 
 
-def _config_in(unit: Path) -> Path:
-    """The configuration that an installed unit names."""
-    named = re.search(r"^ExecStart=.* --config (?P<file>.+)$", _read(unit), re.MULTILINE)
-    return Path(named["file"]) if named else SYSTEM_CONFIG
-
-
 def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8", errors="replace")
-
-
-def _command_in(unit: Path) -> str:
-    """The command that an installed unit starts, as it stands there, so that only the rest is compared."""
-    for line in _read(unit).splitlines():
-        if line.startswith("ExecStart="):
-            return line.removeprefix("ExecStart=").rpartition(" run ")[0]
-    return os.devnull
 
 
 def _times(settings: Settings, now: dt.datetime) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from supervisor.errors import UsageError
 from supervisor.service.units import STATE_LINE, WORK_LINE
 
 CONFIG = "opsladder.toml"
-CONFIG_FILES = (CONFIG, "models.toml", "environment.md")
+BESIDE = ("models.toml", "environment.md")
 # What is written below it is for the whole machine, and with it for the service.
 MACHINE = Path("/etc")
 _FOR_THE_MACHINE = {
@@ -18,10 +18,18 @@ _FOR_THE_MACHINE = {
 }
 
 
-def write_start(directory: Path) -> None:
-    """Copy the shipped configuration and prompts, and say what to do next."""
+def write_start(directory: Path | None = None, config: Path | None = None) -> None:
+    """Copy the shipped configuration and prompts, and say what to do next. Where nothing is named, here."""
+    config = config or (directory or Path()) / CONFIG
+    directory = directory or config.parent
+    if directory.resolve() != config.parent.resolve():
+        raise UsageError(
+            f"{directory} is not the directory of {config}, beside which it looks for all other files.",
+            remedy="Name one of them.",
+        )
     for_the_machine = directory.resolve().is_relative_to(MACHINE)
-    wanted = [(shipped.CONFIG / name, directory / name) for name in CONFIG_FILES]
+    wanted = [(shipped.CONFIG / CONFIG, config)]
+    wanted += [(shipped.CONFIG / name, directory / name) for name in BESIDE]
     prompts = directory / shipped.PROMPTS.name
     wanted += [
         (source, prompts / source.relative_to(shipped.PROMPTS)) for source in sorted(shipped.PROMPTS.rglob("*.md"))
@@ -39,17 +47,17 @@ def write_start(directory: Path) -> None:
         print(f"{done}  {target}")
     print(f"\nOf a prompt that you delete in {prompts}, the one of the installed version is used, and renewed with it.")
     # Fit for a shell: it is there to be copied.
-    config = shlex.quote(str(directory / CONFIG))
+    typed = shlex.quote(str(config))
     print(f"\nNext:\n  1. Describe what there is to watch in {directory / 'environment.md'}.")
     if for_the_machine:
         print(
             "  2. opsladder systemd install\n"
             "     The service makes the directories that state.dir and claude.work_dir name.\n"
             "     For cron, make them for the user that runs it, or name others.\n"
-            f"  3. opsladder doctor --config {config}"
+            f"  3. opsladder doctor --config {typed}"
         )
     else:
-        print(f"  2. opsladder doctor --config {config}\n  3. opsladder cycle --dry-run --config {config}")
+        print(f"  2. opsladder doctor --config {typed}\n  3. opsladder cycle --dry-run --config {typed}")
 
 
 def _text_of(source: Path, *, for_the_machine: bool) -> str:

@@ -21,14 +21,15 @@ from supervisor.settings import Settings, demo_settings, settings_from_process
 _NO_COST = "The model is scripted: no key is used and no money is spent.\nCosts are what a real model would bill."
 
 
-def run_demo(*, verbose: bool) -> int:
+def run_demo(config: Path | None, *, verbose: bool) -> int:
     """A broken web service in a throw-away directory, found by tier 1, not mended by tier 2, mended by tier 3."""
     logs.set_up(verbose=verbose)
+    cli = settings_from_process(config).claude.bin if config else None
     with tempfile.TemporaryDirectory(prefix="opsladder-demo-") as name:
         directory = Path(name).resolve()
         site = directory / "site"
         placeholders = build_demo_site(site)
-        settings = at_the_demo_site(demo_settings(work_dir=site, directory=directory), site)
+        settings = at_the_demo_site(demo_settings(work_dir=site, directory=directory, cli=cli), site)
         logs.keep_secret(settings.masker())
         scenario = load_scenario(builtin_scenarios()["demo"], placeholders=placeholders)
         print(f"{scenario.title}\n{_NO_COST}")

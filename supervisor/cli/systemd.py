@@ -17,13 +17,17 @@ from supervisor.service.units import (
     units,
 )
 
+_HIDDEN = "homes and temporary directories are hidden from it"
 
-def install(*, user: bool, dry_run: bool) -> None:
+
+def install(*, user: bool, dry_run: bool, config: Path | None = None) -> None:
     """Write the units, or show what would be written, and say what comes next."""
     command = _this_command()
+    # A link keeps its name: what stands beside it is looked for there.
+    config = None if config is None else config.parent.resolve() / config.name
     place = Path.home() / USER_PLACE if user else SYSTEM_PLACE
     manager = "systemctl --user" if user else "systemctl"
-    found = units(command, user=user)
+    found = units(command, user=user, config=config)
     _refuse_masked(place, found, manager)
     for unit in found:
         path = place / unit.name
@@ -39,13 +43,15 @@ def install(*, user: bool, dry_run: bool) -> None:
         print(f"{'written' if before is None else 'renewed'}    {path}")
     if dry_run:
         return
-    if not user and (lacking := lacking_in(SYSTEM_CONFIG)):
+    if not user and (lacking := lacking_in(config or SYSTEM_CONFIG)):
         print(f"First: {lacking.what}\n{lacking.remedy}")
     print(f"Next: `{manager} daemon-reload`, then `{manager} enable --now opsladder.service`,")
     print(f"or without a service `{manager} enable --now opsladder-cycle@SCHEDULE.timer opsladder-sweep.timer`.")
     print(f"Settings of your own belong into `{manager} edit opsladder`: these files are renewed with each install.")
     if not user and hidden_from_the_service(command):
-        print(f"The service cannot see {command}: homes are hidden from it. Install opsladder in /opt, for example.")
+        print(f"The service cannot see {command}: {_HIDDEN}. Install opsladder in /opt, for example.")
+    if not user and config is not None and hidden_from_the_service(config):
+        print(f"The service cannot see {config}: {_HIDDEN}. Put it into /etc, for example.")
 
 
 def _refuse_masked(place: Path, found: list[Unit], manager: str) -> None:

@@ -36,11 +36,15 @@ def settings_from_process(config: Path | None = None) -> Settings:
     return load_settings(config, _process_environment(), cwd=Path.cwd())
 
 
-def demo_settings(*, work_dir: Path, directory: Path) -> Settings:
-    """The built-in defaults whatever is configured, with work and records in the given directories."""
+def demo_settings(*, work_dir: Path, directory: Path, cli: str | None = None) -> Settings:
+    """The built-in defaults whatever is configured, with work and records in the given directories.
+
+    ``cli`` is which Claude CLI to use, where that is not left to the environment.
+    """
     kept = {n: v for n, v in _process_environment().items() if n == CLI_VARIABLE or not n.startswith(_CONFIGURING)}
     placed = {"OPSLADDER_CLAUDE__WORK_DIR": str(work_dir), "OPSLADDER_STATE__DIR": str(directory / "state")}
-    return _settings(None, kept | placed, base_dir=directory.resolve())
+    chosen = {CLI_VARIABLE: cli} if cli else {}
+    return _settings(None, kept | placed | chosen, base_dir=directory.resolve())
 
 
 def load_settings(config: Path | None, environ: Mapping[str, str], *, cwd: Path) -> Settings:

@@ -116,18 +116,20 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed unit that reads a configuration of the test's own, which says where the records are."""
     monkeypatch.setattr(doctor_service, "SYSTEM_PLACE", tmp_path / "units")
     (tmp_path / "units").mkdir()
-    config = tmp_path / "etc.toml"
+    config = tmp_path / "the service's $1.toml"
     config.write_text('[state]\ndir = "/srv/opsladder"\n')
-    [text] = [unit.text for unit in units(Path("/opt/opsladder"), user=False) if unit.name == "opsladder.service"]
-    unit = tmp_path / "units" / "opsladder.service"
-    unit.write_text(text.replace("/etc/opsladder/opsladder.toml", str(config)))
+    for unit in units(Path("/opt/opsladder"), user=False, config=config):
+        (tmp_path / "units" / unit.name).write_text(unit.text)
     return config
 
 
 def test_a_service_whose_configuration_says_where_its_records_are_is_seen_by_everybody(
     tmp_path: Path, service: Path
 ) -> None:
-    assert found(settings_with(tmp_path, HOURLY), "service") == []
+    settings = settings_with(tmp_path, HOURLY)
+    assert found(settings, "service") == []
+    [unit] = found(settings, "units")
+    assert unit.grade is Grade.OK
 
 
 def test_a_service_whose_configuration_leaves_its_records_to_chance_is_a_warning(tmp_path: Path, service: Path) -> None:
@@ -152,7 +154,8 @@ def test_a_service_whose_configuration_is_gone_is_a_warning(tmp_path: Path, serv
     service.unlink()
 
     [warning] = found(settings_with(tmp_path, HOURLY), "service")
-    assert (warning.grade, f"`opsladder init {tmp_path}`" in (warning.remedy or "")) == (Grade.WARNING, True)
+    assert (warning.grade, f"{service} does not exist yet" in warning.detail) == (Grade.WARNING, True)
+    assert "`opsladder init --config " in (warning.remedy or "")
 
 
 SETS = "[Service]\nEnvironment=HOME=/var/lib/opsladder\nEnvironment=OPSLADDER_STATE__DIR=/var/lib/opsladder/state\n"

@@ -72,10 +72,8 @@ def test_a_command_and_each_of_its_options_is_explained(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_a_command_takes_a_config_unless_it_needs_none(name: str) -> None:
-    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
-
-    assert ("--config" in options) == (name not in {"init", "demo", "systemd install"})
+def test_a_command_takes_a_config(name: str) -> None:
+    assert "--config" in {option for parameter in COMMANDS[name].params for option in parameter.opts}
 
 
 @pytest.mark.parametrize("name", sorted(ALL))

@@ -53,6 +53,26 @@ def test_what_it_says_to_type_can_be_typed(opsladder: CommandLine) -> None:
     assert "2. opsladder doctor --config 'our ops/opsladder.toml'\n" in done.out
 
 
+def test_a_configuration_of_another_name_has_everything_else_beside_it(opsladder: CommandLine) -> None:
+    done = opsladder.run("init", "--config", "there/mine.toml")
+
+    there = opsladder.work / "there"
+    assert (done.exit_code, done.err) == (0, "")
+    assert {file.name for file in there.iterdir()} == {"mine.toml", "models.toml", "environment.md", "prompts"}
+    assert "2. opsladder doctor --config there/mine.toml\n" in done.out
+    assert load_settings(there / "mine.toml", {"HOME": "/nowhere"}, cwd=opsladder.work).prompts_dir == there / "prompts"
+
+
+def test_the_directory_of_a_configuration_may_be_named_with_it_but_no_other(opsladder: CommandLine) -> None:
+    assert opsladder.run("init", "there", "--config", "there/mine.toml").exit_code == 0
+
+    refused = opsladder.run("init", "elsewhere", "--config", "there/mine.toml")
+
+    assert (refused.exit_code, refused.out) == (2, "")
+    assert "elsewhere is not the directory of there/mine.toml" in refused.err
+    assert not (opsladder.work / "elsewhere").exists()
+
+
 def test_it_never_overwrites(opsladder: CommandLine) -> None:
     mine = opsladder.work / "opsladder.toml"
     mine.write_text("# mine\n")

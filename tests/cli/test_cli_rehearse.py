@@ -167,3 +167,30 @@ def test_a_demo_without_a_claude_says_what_to_install(opsladder: CommandLine) ->
     assert done.err.startswith("opsladder: ")
     assert "Install the Claude CLI" in done.err
     assert not list(Path(opsladder.env["TMPDIR"]).glob("opsladder-*"))
+
+
+def test_a_demo_takes_the_cli_of_a_configuration_and_nothing_else(opsladder: CommandLine) -> None:
+    (opsladder.work / "mine.toml").write_text('[claude]\nbin = "mine/claude"\nwork_dir = "nowhere"\n')
+
+    done = opsladder.run("demo", "--config", "mine.toml", OPSLADDER_CLAUDE__BIN="")
+
+    assert done.exit_code == 1
+    assert f"{opsladder.work}/mine/claude" in done.err
+    assert "nowhere" not in done.out + done.err
+
+
+def test_a_demo_runs_on_the_cli_of_a_configuration(on_real_cli: CommandLine, new_cli: Path) -> None:
+    (on_real_cli.work / "mine.toml").write_text(f'[claude]\nbin = "{new_cli}"\n[escalation]\nmax_tier = 1\n')
+
+    done = on_real_cli.run("demo", "--config", "mine.toml", OPSLADDER_CLAUDE__BIN="")
+
+    assert (done.exit_code, "cycle 1 resolved" in done.out) == (0, True)
+
+
+def test_a_demo_with_a_configuration_that_is_wrong_is_refused(opsladder: CommandLine) -> None:
+    (opsladder.work / "mine.toml").write_text("[claude]\nbim = 1\n")
+
+    done = opsladder.run("demo", "--config", "mine.toml")
+
+    assert (done.exit_code, done.out) == (2, "")
+    assert 'mine.toml:2: claude.bim: unknown key. Did you mean "bin"?' in done.err

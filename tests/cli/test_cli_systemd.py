@@ -37,6 +37,16 @@ def test_a_dry_run_shows_every_unit_and_writes_nothing(opsladder: CommandLine) -
     assert not (home / ".config").exists()
 
 
+def test_the_units_name_the_configuration_that_was_asked_for(opsladder: CommandLine) -> None:
+    config = opsladder.work / "mine.toml"
+    shown = opsladder.run("systemd", "install", "--user", "--dry-run", "--config", "mine.toml")
+
+    assert shown.exit_code == 0
+    assert all(unit.text in shown.out for unit in units(OPSLADDER, user=True, config=config))
+    assert shown.out.count(f"--config {config}\n") == 3
+    assert "%E" not in shown.out
+
+
 def masked_by_link(path: Path) -> None:
     path.symlink_to(os.devnull)
 
@@ -126,3 +136,16 @@ def test_a_configuration_that_cannot_be_read_does_not_keep_units_from_being_inst
     machine.write_text("[state\n")
 
     assert f"{machine}:1: is not TOML" in said_by_an_install(capsys)
+
+
+def test_a_configuration_of_another_name_is_looked_at_instead_of_the_usual_one(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.write_text('[state]\ndir = "/srv/opsladder"\n')
+    mine = machine.with_name("my own.toml")
+    install(user=False, dry_run=False, config=mine)
+
+    said = capsys.readouterr().out
+    assert f"{mine} does not exist yet" in said
+    assert f"`opsladder init --config '{mine}'`" in said
+    assert f"The service cannot see {mine}" in said

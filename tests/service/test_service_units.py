@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from supervisor.errors import OpsladderError
-from supervisor.service.units import STATE_LINE, WORK_LINE, units
+from supervisor.service.units import STATE_LINE, WORK_LINE, read_argument, started_by, units
 from supervisor.settings import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -147,6 +147,23 @@ def test_the_command_is_started_wherever_it_is(analyze: str, tmp_path: Path, odd
     started, verb, *config = told(oddly_placed)
     assert (started, verb in ("run", "sweep")) == (str(oddly_placed), True)
     assert config == ["--config", "/etc/opsladder/opsladder.toml"]
+
+
+ODD_ARGUMENTS = {**ODD, "quotes": 'the "best" of\'em', "backslash": "a\\b", "dollar": "$HOME ${x}", "both": 'a \\"b'}
+
+
+@pytest.mark.parametrize("odd", ODD_ARGUMENTS.values(), ids=ODD_ARGUMENTS.keys())
+def test_another_configuration_is_named_as_systemd_reads_it(analyze: str, tmp_path: Path, odd: str) -> None:
+    config = Path("/srv", odd, "ladder.toml")
+    [text] = [u.text for u in units(COMMAND, user=False, config=config) if u.name == "opsladder.service"]
+    unit = tmp_path / "opsladder.service"
+    unit.write_text(text)
+
+    *_, named = read_by_systemd(analyze, unit)
+
+    # Systemd shows a dollar sign as it stands in the unit, and makes one of two when it starts the program.
+    assert named.replace("$$", "$") == str(config)
+    assert read_argument((started_by(text) or ("", ""))[1]) == config
 
 
 @pytest.mark.parametrize("odd", ['the "best"', "it's", "a\\b", "$HOME", "a\nb"])

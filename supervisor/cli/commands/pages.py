@@ -78,6 +78,10 @@ PAGES: Final = {
                 "For the whole machine, where the units of systemd look for it, with records in /var/lib/opsladder.",
             ),
             (
+                "opsladder init --config /srv/ops/ladder.toml",
+                "Under another name, with models.toml, environment.md and prompts beside it.",
+            ),
+            (
                 "opsladder init ladder && rm -r ladder/prompts",
                 "Without prompts of your own: shipped ones are used.",
             ),
@@ -101,6 +105,7 @@ PAGES: Final = {
         examples=(
             ("opsladder demo", "Three tiers, one conversation, in a few seconds."),
             ("opsladder demo --verbose", "With every decision as a line on standard error."),
+            ("opsladder demo --config opsladder.toml", "On the Claude CLI of your configuration."),
             ("OPSLADDER_CLAUDE__BIN=/opt/claude/claude opsladder demo", "On another Claude CLI, to see that it works."),
         ),
         exits=_AS_A_CYCLE,
@@ -374,6 +379,10 @@ PAGES: Final = {
             ("opsladder systemd install --dry-run", "See what would be written, and where."),
             ("sudo opsladder systemd install", "For the machine; then what it says comes next."),
             ("opsladder systemd install --user", "For yourself, without root."),
+            (
+                "sudo opsladder systemd install --config /srv/ops/ladder.toml",
+                "With another configuration than the usual.",
+            ),
         ),
         also=("run", "cycle", "sweep", "doctor"),
     ),

@@ -40,11 +40,21 @@ def top(
 @app.command(cls=Command, short_help="Write a configuration to start from.")
 def init(
     directory: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="DIR", help="Where to write; made if it is not there. Default: here.", show_default=False
+            metavar="DIR",
+            help="Where to write; made if it is not there. Default: the directory of FILE, else here.",
+            show_default=False,
         ),
-    ] = Path(),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Write the configuration into FILE, and everything else beside it. Default: DIR/opsladder.toml.",
+        ),
+    ] = None,
 ) -> None:
     """Write files to start from: opsladder.toml with every setting, its default and why, models.toml with context
     windows and prices, environment.md, in which you describe what there is to look after, and prompts/ with what each
@@ -56,7 +66,7 @@ def init(
     with exit_with():
         from supervisor.cli.init import write_start
 
-        write_start(directory)
+        write_start(directory, config)
 
 
 @app.command(cls=Command, short_help="Check everything a cycle needs, changing nothing.")
@@ -78,17 +88,27 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
 
 @app.command(cls=Command, short_help="Watch an incident climbed with a scripted model, at no cost.")
-def demo(verbose: Verbose = False) -> None:
+def demo(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Use the Claude CLI that FILE names as claude.bin, and nothing else of it. Default: no configuration.",
+        ),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
     """Climb a whole incident on the real Claude CLI with a scripted model: tier 1 finds a broken web service, tier 2
     cannot mend it, tier 3 does.
 
     The service and the records are in a throw-away directory, gone at the end. No key is used, no money is spent, and
-    what is configured is not looked at, except OPSLADDER_CLAUDE__BIN.
+    what is configured is not looked at, except which CLI to use: by OPSLADDER_CLAUDE__BIN, or by --config.
     """
     with exit_with():
         from supervisor.cli.rehearse import run_demo
 
-        raise typer.Exit(run_demo(verbose=verbose))
+        raise typer.Exit(run_demo(config, verbose=verbose))
 
 
 @app.command(cls=Command, short_help="Run your own ladder with a scripted model, at no cost.")

@@ -62,6 +62,15 @@ def restore(
 
 @systemd.command("install", cls=Command, short_help="Put the unit files in place.")
 def systemd_install(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="The configuration that the units name. Default: /etc/opsladder/opsladder.toml, with --user "
+            "~/.config/opsladder/opsladder.toml.",
+        ),
+    ] = None,
     user: Annotated[
         bool,
         typer.Option(
@@ -76,12 +85,12 @@ def systemd_install(
     for `opsladder run`, and timers for one-shot cycles and sweeps.
 
     Nothing is enabled or started. Files of the same names are renewed, so settings of your own belong into `systemctl
-    edit opsladder`. The units read /etc/opsladder/opsladder.toml, with --user ~/.config/opsladder/opsladder.toml.
+    edit opsladder`. What the configuration still lacks that the units name, is said, too.
     """
     with exit_with():
         from supervisor.cli.systemd import install
 
-        install(user=user, dry_run=dry_run)
+        install(user=user, dry_run=dry_run, config=config)
 
 
 @notify.command("test", cls=Command, short_help="Send a test message right now.")
