@@ -62,7 +62,7 @@ def outline(model: type[BaseModel] = Document) -> Outline:
         tables[path[:-1]] = (*tables.get(path[:-1], ()), path[-1])
         if SecretStr in parts:
             secrets.add(path)
-        if not in_list and not _is_mapping(parts) and len(path) > 1 and _model_in(parts) is None:
+        if not in_list and len(path) > 1 and _model_in(parts) is None:
             variables[OWN_PREFIX + "__".join(path).upper()] = path
     return Outline(tables=tables, variables=variables, secrets=frozenset(secrets))
 

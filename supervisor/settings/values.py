@@ -5,6 +5,7 @@ mistakes in a file; in an environment variable everything is text, so there the 
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -104,6 +105,20 @@ def _switch(value: object) -> object:
 def _names(value: object) -> object:
     if isinstance(value, EnvironmentText):
         return [name.strip() for name in value.split(",") if name.strip()]
+    return value
+
+
+def _table(value: object) -> object:
+    """As it would stand in the file, on one line."""
+    if isinstance(value, EnvironmentText):
+        try:
+            read = tomllib.loads(f"table = {value}")
+        except tomllib.TOMLDecodeError:
+            read = {}
+        # Nothing but the one table: a second line would set something else.
+        if list(read) != ["table"] or not isinstance(read["table"], dict):
+            raise ValueError('should be a table like { NAME = "value" }')
+        return read["table"]
     return value
 
 
@@ -291,7 +306,9 @@ VariableName = Annotated[str, AfterValidator(_passable)]
 VariableNames = Annotated[tuple[VariableName, ...], BeforeValidator(_names)]
 FieldNames = Annotated[tuple[Name, ...], BeforeValidator(_names)]
 Variables = Annotated[
-    Mapping[VariableName, Annotated[str, AfterValidator(_without_nul)]], AfterValidator(_unchangeable)
+    Mapping[VariableName, Annotated[str, AfterValidator(_without_nul)]],
+    BeforeValidator(_table),
+    AfterValidator(_unchangeable),
 ]
 CronLine = Annotated[str, AfterValidator(_cron)]
 TimeZone = Annotated[str, AfterValidator(_timezone)]

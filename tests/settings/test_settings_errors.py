@@ -183,6 +183,9 @@ def test_a_problem_can_be_taken_apart(load: Load, base: Path) -> None:
     assert problem.suggestion == "port"
 
 
+TABLE = 'should be a table like { NAME = "value" }.'
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "problem"),
     [
@@ -203,11 +206,15 @@ def test_a_problem_can_be_taken_apart(load: Load, base: Path) -> None:
             id="a secret in a file that is not there",
         ),
         pytest.param("OPSLADDER_TIERS__1__MODEL", "opus", "there is no such setting.", id="lists have no variables"),
+        pytest.param("OPSLADDER_CLAUDE__ENV", "A=1", f"claude.env: {TABLE}", id="no table"),
+        pytest.param("OPSLADDER_CLAUDE__ENV", "7", f"claude.env: {TABLE}", id="a number"),
+        pytest.param("OPSLADDER_CLAUDE__ENV", '{ A = "1" }\nb = 2', f"claude.env: {TABLE}", id="more than a table"),
+        pytest.param("OPSLADDER_CLAUDE__ENV", "{ A = 1 }", "claude.env.A: should be a string.", id="in a table"),
         pytest.param(
             "OPSLADDER_CLAUDE__ENV",
-            "A=1",
-            'there is no such setting. Did you mean "OPSLADDER_CLAUDE__BIN"?',
-            id="tables have no variables",
+            '{ OPSLADDER_X = "1" }',
+            "claude.env.OPSLADDER_X: opsladder's own variables are never given to an agent.",
+            id="a name in a table",
         ),
     ],
 )
@@ -301,6 +308,8 @@ SECRET = "s3cr3t-p4ssw0rd"
         pytest.param(f'[claude.env]\n"A B" = "{SECRET}"', {}, id="what the agent is given"),
         pytest.param(f'[claude.env]\nTOKEN = "{SECRET}"\n[web]\ntoken = "{SECRET}"', {}, id="secret for the agent"),
         pytest.param("", {"OPSLADDER_STATE__DATABASE_URL": f"mysql://u:{SECRET}@h"}, id="wrong variable"),
+        pytest.param("", {"OPSLADDER_CLAUDE__ENV": f"A={SECRET}"}, id="no table"),
+        pytest.param("", {"OPSLADDER_CLAUDE__ENV": f'{{ "a-b" = "{SECRET}" }}'}, id="wrong name in a table"),
         pytest.param("", {"OPSLADDER_STATE__DATABSE_URL": f"postgresql://u:{SECRET}@h"}, id="misspelt variable"),
     ],
 )

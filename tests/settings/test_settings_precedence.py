@@ -84,6 +84,16 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_default(
     assert load(f"[escalation]\nmax_tier = {file}" if file else "", **environ).escalation.max_tier == expected
 
 
+def read_env(settings: Settings) -> dict[str, str]:
+    return dict(settings.claude.env)
+
+
+def test_a_table_from_a_variable_takes_the_place_of_the_file_s(load: Load) -> None:
+    settings = load('[claude]\nenv = { A = "1", B = "2" }', OPSLADDER_CLAUDE__ENV='{ B = "3" }')
+    assert dict(settings.claude.env) == {"B": "3"}
+    assert ("A" in settings.agent_env, settings.agent_env["B"]) == (False, "3")
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "read", "expected"),
     [
@@ -101,6 +111,8 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_default(
         pytest.param("OPSLADDER_WEB__PORT", "80", lambda s: s.web.port, 80, id="whole number"),
         pytest.param("OPSLADDER_COOLDOWNS__RESTART__MAX", "9", lambda s: s.cooldowns.restart.max, 9, id="nested"),
         pytest.param("OPSLADDER_CLAUDE__PASS_ENV", "A, B,,C", lambda s: s.claude.pass_env, ("A", "B", "C"), id="list"),
+        pytest.param("OPSLADDER_CLAUDE__ENV", '{ A = "1", B = "x y" }', read_env, {"A": "1", "B": "x y"}, id="table"),
+        pytest.param("OPSLADDER_CLAUDE__ENV", "{}", read_env, {}, id="empty table"),
         pytest.param("OPSLADDER_CLAUDE__BIN", "claude-2", lambda s: s.claude.bin, "claude-2", id="text"),
     ],
 )

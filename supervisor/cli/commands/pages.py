@@ -61,7 +61,7 @@ PAGES: Final = {
                 "of ./opsladder.toml, ~/.config/opsladder/opsladder.toml and /etc/opsladder/opsladder.toml; else every "
                 "setting has its default. The environment wins over the file: OPSLADDER_<SECTION>__<KEY>, such as "
                 "OPSLADDER_STATE__DIR or OPSLADDER_ESCALATION__MAX_TIER; for secrets also a file that holds them, as "
-                "OPSLADDER_WEB__TOKEN_FILE.",
+                "OPSLADDER_WEB__TOKEN_FILE; a table as in the file, as OPSLADDER_CLAUDE__ENV='{ A = \"b\" }'.",
             ),
             (
                 "Output",
