@@ -77,6 +77,13 @@ def test_without_a_handoff_nothing_is_said_of_one(name):
     assert "DRY RUN" not in text
 
 
+def test_the_first_tier_is_told_its_name_once():
+    head = render("tier1.md", tier=1, tiers=3, tier_name="observe").splitlines()[0]
+
+    assert head.startswith("You are tier 1 (observe) of 3: ")
+    assert head.count("observe") == 1
+
+
 def test_a_lost_session_without_records_is_said_to_be_lost():
     assert "nothing of it was recorded" in render("tier1.md", lost="it is too old")
 
