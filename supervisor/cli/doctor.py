@@ -213,8 +213,8 @@ def _work(path: Path) -> Finding:
 
 
 def _schedules(settings: Settings) -> Finding:
-    def when(cron: str | None, every: object) -> str:
-        return f"cron {cron}" if cron else f"every {every}" if every else "by hand"
+    def when(cron: str | None, every: dt.timedelta | None) -> str:
+        return f"cron {cron}" if cron else words.every(every) if every else "by hand"
 
     return ok("schedules", ", ".join(f"{s.name}: {when(s.cron, s.every)}" for s in settings.schedules))
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from supervisor.decide.firing import FiringPolicy
     from supervisor.store import Store
 
-_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 # So many windows at most that hold a start back one after the other, and none is longer than a week.
 _LOOKED_AHEAD = 100
 _MINUTE = dt.timedelta(minutes=1)
@@ -128,9 +127,7 @@ def _when(schedule: Schedule) -> str:
         return f"{schedule.cron}\n{schedule.timezone}"
     if schedule.every is None:
         return "by hand"
-    seconds = int(schedule.every.total_seconds())
-    unit, length = next((unit, length) for unit, length in _UNITS if seconds % length == 0)
-    return f"every {seconds // length}{unit}"
+    return words.every(schedule.every)
 
 
 def _last(cycle: Cycle | None) -> "Text":

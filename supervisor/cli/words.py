@@ -1,5 +1,6 @@
 """Figures and states as people read them. No I/O. Used by everything that prints for people."""
 
+import datetime as dt
 from collections.abc import Sequence
 
 from supervisor.model.cycle import Cycle, CycleStatus
@@ -37,6 +38,8 @@ VERDICT_SIGNS = {
     Verdict.DEFER: ("‖", "yellow"),
 }
 
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
 
 def money(usd: float | None, *, exact: bool = True, unknown: str = "cost unknown") -> str:
     if usd is None:
@@ -56,6 +59,13 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
+
+
+def every(interval: dt.timedelta) -> str:
+    """How often something is done, as it is written in the configuration."""
+    seconds = int(interval.total_seconds())
+    unit, length = next((unit, length) for unit, length in _UNITS if seconds % length == 0)
+    return f"every {seconds // length}{unit}"
 
 
 def count(number: int | None) -> str:

@@ -37,6 +37,15 @@ def test_where_all_is_well_it_says_so_measures_the_calls_and_leaves_nothing_behi
     assert list(on_real_cli.work.iterdir()) == []
 
 
+def test_how_often_a_schedule_fires_is_said_as_it_is_written(opsladder: CommandLine) -> None:
+    (opsladder.work / "opsladder.toml").write_text('[[schedules]]\nname = "web"\nevery = "15m"\n')
+
+    done = opsladder.run("doctor", "--json")
+
+    [found] = [finding for finding in done.document["findings"] if finding["check"] == "schedules"]
+    assert found["detail"] == "web: every 15m"
+
+
 BROKEN = {
     "no_key": ({"ANTHROPIC_API_KEY": ""}, "credentials", "no API key", "ANTHROPIC_API_KEY"),
     "no_claude": ({}, "claude", "no-such-claude does not exist", "claude.bin"),
