@@ -82,9 +82,9 @@ def out_of_slots(refused: Refused, now: dt.datetime) -> Decision:
 
 
 def needs_a_person(services: Sequence[str]) -> str:
-    """What the model is told while a call waits for a person."""
-    about = f" (it concerns {', '.join(services)})" if services else ""
-    return f"This call waits for a person's approval{about}."
+    """What the model is told while a call waits for a person, after why it does."""
+    about = f" concerns {', '.join(services)} and" if services else ""
+    return f"This call{about} waits for the answer."
 
 
 def _paused(switch: SwitchState) -> str:

@@ -88,6 +88,7 @@ def test_approvals_say_what_is_wanted_why_until_when_and_what_happens_next(asked
         "`opsladder deny 1 --reason TEXT` tells the model why, and the tier goes on",
     ):
         assert said in text
+    assert text.count("a person's approval") == 1
     assert re.search(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \d\dm\d\ds from now; then it is refused", text)
     assert too_wide(asked, done.out) == []
 
