@@ -30,8 +30,9 @@ class PlainLines:
 
     def __call__(self, progress: Progress) -> None:
         match progress:
-            case CycleStarted(cycle=cycle):
-                _line(f"cycle {cycle.id} of {cycle.schedule} started{' (dry run)' if cycle.dry_run else ''}")
+            case CycleStarted(cycle=cycle, goes_on=goes_on):
+                dry = " (dry run)" if cycle.dry_run else ""
+                _line(f"cycle {cycle.id} of {cycle.schedule} {'goes on' if goes_on else 'started'}{dry}")
             case TierDecided(step=step, model=model):
                 _line(f"tier {step.tier} {model}: {step.continuity.kind.value} ({step.continuity.reason.value})")
             case TierActivity(session=session, doing=doing):

@@ -55,13 +55,14 @@ async def run_cycle(
     ladder = replace(ladder, watch=unfailing(ladder.watch))
     try:
         await recover(ladder)
+        asked_at = ladder.clock()
         cycle = await begin(ladder, request)
         request = for_cycle(request, cycle)
         if cycle.status is CycleStatus.SKIPPED:
             skipped = Chain(cycle=cycle, sessions=())
             ladder.watch(CycleEnded(chain=skipped, finish=_as_finish(cycle)))
             return skipped
-        ladder.watch(CycleStarted(cycle=cycle))
+        ladder.watch(CycleStarted(cycle=cycle, goes_on=cycle.started_at < asked_at))
         try:
             async with beating(ladder, cycle, stop):
                 return await _climb(ladder, request, cycle, warm, stop)

@@ -10,7 +10,10 @@ from supervisor.model.step import Finish, RunTier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleStarted:
+    """The cycle begins, or ``goes_on`` after it waited."""
+
     cycle: Cycle
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

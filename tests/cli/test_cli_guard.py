@@ -188,7 +188,7 @@ def test_an_approved_call_runs_once_and_a_second_approval_runs_nothing(tmp_path:
     assert "Cycle 1 of this schedule is paused and comes first." in skipped.out
     assert (approved.exit_code, approved.err) == (0, "")
     assert approved.out.splitlines()[0] == "Approved. Cycle 1 goes on."
-    assert "tier 1 claude-haiku-4-5: resume (approved)" in approved.out
+    assert "\ncycle 1 of default goes on\ntier 1 claude-haiku-4-5: resume (approved)\n" in approved.out
     assert approved.out.splitlines()[-1].startswith("cycle 1 healthy, $")
     assert marks(opsladder) == 1
     for late in (again, denied):
