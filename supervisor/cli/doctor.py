@@ -1,6 +1,7 @@
 """`opsladder doctor`: would a cycle work, and if not, what is the remedy. Changes nothing. Called from ``app``."""
 
 import asyncio
+import datetime as dt
 import json
 import os
 import tempfile
