@@ -5,8 +5,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-# Two workers: the tests spend most of their time waiting for real processes.
-WORKERS ?= 2
+# Three workers, also on two cores: the tests spend much of their time waiting for real processes.
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lint types layers pytest kills bench wheel clean
